@@ -1,0 +1,82 @@
+"""openclaw_lab: measure, compare, tune and export the knobs of an OpenClaw agent with a knowledge base.
+
+Names are loaded at first use, so that importing the package stays cheap.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# public name -> the module that holds it
+_HOME = {
+    "LabConfig": "config",
+    "LabError": "errors",
+    "load_sessions": "transcripts",
+    "load_dataset": "experiments.dataset",
+    "Dataset": "experiments.dataset",
+    "Sample": "experiments.dataset",
+    "Task": "experiments.task",
+    "Metric": "experiments.metrics",
+    "evaluate": "experiments.evaluate",
+    "compare": "experiments.compare",
+    "gate": "experiments.gate",
+    "sweep": "experiments.sweep",
+    "replay": "agent.replay",
+    "Detector": "injection.detectors",
+    "Detection": "injection.detectors",
+    "Table": "experiments.table",
+    "export": "exports.openclaw",
+}
+
+__all__ = [
+    "Dataset",
+    "Detection",
+    "Detector",
+    "LabConfig",
+    "LabError",
+    "Metric",
+    "Sample",
+    "Table",
+    "Task",
+    "__version__",
+    "compare",
+    "evaluate",
+    "export",
+    "gate",
+    "load_dataset",
+    "load_sessions",
+    "replay",
+    "sweep",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'openclaw_lab' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"openclaw_lab.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if TYPE_CHECKING:
+    from openclaw_lab.agent.replay import replay
+    from openclaw_lab.config import LabConfig
+    from openclaw_lab.errors import LabError
+    from openclaw_lab.experiments.compare import compare
+    from openclaw_lab.experiments.dataset import Dataset, Sample, load_dataset
+    from openclaw_lab.experiments.evaluate import evaluate
+    from openclaw_lab.experiments.gate import gate
+    from openclaw_lab.experiments.metrics import Metric
+    from openclaw_lab.experiments.sweep import sweep
+    from openclaw_lab.experiments.table import Table
+    from openclaw_lab.experiments.task import Task
+    from openclaw_lab.exports.openclaw import export
+    from openclaw_lab.injection.detectors import Detection, Detector
+    from openclaw_lab.transcripts import load_sessions

@@ -1,0 +1,203 @@
+"""The command line: the same actions as a notebook's, with one-line errors.
+
+Exit codes: 0 done; 1 a check failed (a notebook, a gate); 2 wrong usage or input; 130 interrupted.
+This is the only module that reads the environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn, TextIO
+
+from openclaw_lab import __version__
+from openclaw_lab.config import LabConfig
+from openclaw_lab.errors import LabError, LabWarning
+from openclaw_lab.knobs import nearest
+
+Command = Callable[[argparse.Namespace], int]
+
+
+class _Parser(argparse.ArgumentParser):
+    """Usage errors are one line, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    warnings.showwarning = _warn
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a C locale must not turn Chinese output into a crash
+            stream.reconfigure(errors="backslashreplace")
+    options = _parser().parse_args(arguments)
+    command: Command = options.command
+    try:
+        return command(options)
+    except LabError as error:
+        print(f"openclaw-lab: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("openclaw-lab: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _warn(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    if issubclass(category, LabWarning):
+        print(f"openclaw-lab: {message}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="openclaw-lab", description=__doc__.split("\n", maxsplit=1)[0] if __doc__ else None)
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+
+    start = commands.add_parser("start", help="open JupyterLab on a working copy of the notebooks")
+    start.add_argument(
+        "folder", nargs="?", type=Path, default=Path("openclaw-lab"), help="working folder (default: ./openclaw-lab)"
+    )
+    start.add_argument("--port", type=int, help="port (default: a free one)")
+    start.add_argument("--no-browser", action="store_true", help="only print the address")
+    start.set_defaults(command=_start)
+
+    run = commands.add_parser("run", help="run notebooks headless; tables, pictures and one HTML report")
+    run.add_argument("names", nargs="*", metavar="NAME", help="a notebook's name, its number or a path (default: all)")
+    run.add_argument("--out", type=Path, default=Path("openclaw-lab-report"), help="where the results go")
+    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the notebooks")
+    run.add_argument("--timeout", type=int, default=600, help="seconds a cell may take")
+    run.set_defaults(command=_run)
+
+    export = commands.add_parser("export", help="write a config for OpenClaw, with evidence")
+    export.add_argument("folder", type=Path, help="a new folder, or one that export wrote")
+    export.add_argument("--config", default="tuned", help="seed, tuned, or a lab-config.json (default: tuned)")
+    export.add_argument(
+        "--set", action="append", default=[], metavar="SETTING=VALUE", help="for example reminders.interval=4"
+    )
+    export.add_argument(
+        "--evidence",
+        action="append",
+        default=[],
+        metavar="TASK=DATA",
+        help="measure and attach, for example injection=injection/mini",
+    )
+    export.set_defaults(command=_export)
+
+    data = commands.add_parser("data", help="what data there is and what is in it")
+    actions = data.add_subparsers(required=True, metavar="ACTION", parser_class=_Parser)
+    listing = actions.add_parser("list", help="bundled datasets, and those under $OPENCLAW_LAB_DATA")
+    listing.set_defaults(command=_data_list)
+    show = actions.add_parser("show", help="counts and first rows of a dataset")
+    show.add_argument("source", help="a bundled name or a path")
+    show.add_argument("--rows", type=int, default=5, help="rows to show")
+    show.add_argument("--skip-bad", action="store_true", help="leave bad rows out and count them")
+    show.set_defaults(command=_data_show)
+
+    gate = commands.add_parser("gate", help="exit 1 when a metric is significantly worse than recorded")
+    gate.add_argument("file", type=Path, metavar="FILE", help="the evidence.json of an export")
+    gate.add_argument("--data", help="where the recorded data is now")
+    gate.add_argument("--config", help="other settings than the recorded ones: seed, tuned, or a lab-config.json")
+    gate.set_defaults(command=_gate)
+    return parser
+
+
+def _start(options: argparse.Namespace) -> int:
+    from openclaw_lab.notebook.server import start
+
+    return start(options.folder, port=options.port, browser=not options.no_browser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from openclaw_lab.notebook.runner import run
+
+    report = run(options.names, options.out, parameters=_pairs(options.set, "--set"), timeout=options.timeout)
+    print(report)
+    return 0 if report.ok else 1
+
+
+def _export(options: argparse.Namespace) -> int:
+    from openclaw_lab.experiments.evaluate import evaluate
+    from openclaw_lab.exports.openclaw import export
+
+    config = _config(options.config).with_(_changes(options.set))
+    measured = [evaluate(task, data, config) for task, data in _pairs(options.evidence, "--evidence").items()]
+    print(export(config, options.folder, evidence=measured))
+    return 0
+
+
+def _data_list(_: argparse.Namespace) -> int:
+    from openclaw_lab.experiments.dataset import bundled_names
+
+    for name in bundled_names():
+        print(name)
+    more = os.environ.get("OPENCLAW_LAB_DATA")
+    if more:
+        root = Path(more)
+        for path in sorted(root.glob("*/*.jsonl.gz")) + sorted(root.glob("*/*.jsonl")):
+            print(path)
+    return 0
+
+
+def _data_show(options: argparse.Namespace) -> int:
+    from openclaw_lab.experiments.dataset import load_dataset
+
+    data = load_dataset(options.source, on_error="skip" if options.skip_bad else "raise")
+    print(data)
+    for line in data.summary():
+        print(line)
+    for sample in data[: options.rows]:
+        print(f"- {sample.id}: {data.excerpt(sample)}")
+    return 0
+
+
+def _gate(options: argparse.Namespace) -> int:
+    from openclaw_lab.experiments.gate import gate
+
+    checks = gate(options.file, data=options.data, config=_config(options.config) if options.config else None)
+    for check in checks:
+        print(check)
+    return 1 if any(check.worse for check in checks) else 0
+
+
+def _config(name: str) -> LabConfig:
+    return LabConfig.preset(name) if name in ("seed", "tuned") else LabConfig.from_json(Path(name))
+
+
+def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    """`NAME=VALUE` arguments as a dictionary."""
+    pairs = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise LabError(option, text, "NAME=VALUE")
+        pairs[name] = value
+    return pairs
+
+
+def _changes(texts: Sequence[str]) -> dict[str, object]:
+    """Settings from the command line, each read as its knob's kind."""
+    knobs = LabConfig.knobs()
+    changes: dict[str, object] = {}
+    for name, text in _pairs(texts, "--set").items():
+        if name not in knobs and name != "reminders.mode":
+            raise LabError(f"--set {name}", expected="a known setting", todo=nearest(name, [*knobs, "reminders.mode"]))
+        changes[name] = knobs[name].parse(text) if name in knobs else text
+    return changes
+
+
+if __name__ == "__main__":
+    sys.exit(main())

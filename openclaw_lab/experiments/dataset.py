@@ -1,0 +1,315 @@
+"""Rows of a file in, a Dataset of Samples out: checked row by row, hashed, with what was left out.
+
+    load_dataset("injection/mini")          bundled
+    load_dataset("my.csv")                  .jsonl .jsonl.gz .csv .parquet, OpenClaw transcripts and stores, or a folder
+
+A bad row is an error that says file, line, found and expected; with `on_error="skip"` the rest loads and the bad rows
+are counted.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from openclaw_lab.errors import DataError, DataWarning, excerpt
+from openclaw_lab.experiments.reading import head, read_rows
+from openclaw_lab.files import bundled
+from openclaw_lab.knobs import nearest
+from openclaw_lab.messages import Session
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OnError = Literal["raise", "skip"]
+_TEXT_SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".parquet")
+_STORE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One row: what goes in, what is known of it. `label` is None where nobody labelled it.
+
+    `dataset` is the file's name, for slices; samples with the same `group` share a source or a template.
+    """
+
+    id: str
+    input: Any
+    label: Any = None
+    dataset: str = ""
+    lang: str = ""
+    kind: str = ""
+    group: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Dataset(Sequence[Sample]):
+    """Samples of one format, with where they came from and the hash of their content."""
+
+    name: str
+    format: str
+    samples: tuple[Sample, ...]
+    problems: tuple[DataError, ...] = ()
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> Dataset: ...
+    def __getitem__(self, index: int | slice) -> Sample | Dataset:
+        if isinstance(index, slice):
+            return self._with(self.samples[index])
+        return self.samples[index]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def where(self, **wanted: object) -> Dataset:
+        """The samples whose attribute or field has the value (or one of the values) given."""
+        kept = tuple(
+            sample for sample in self.samples if all(_is(sample, name, value) for name, value in wanted.items())
+        )
+        return self._with(kept)
+
+    @functools.cached_property
+    def hash(self) -> str:
+        """Sixteen hex digits that name the content: ids, inputs and labels, in order."""
+        digest = hashlib.sha256()
+        for sample in self.samples:
+            content = sample.input.messages if isinstance(sample.input, Session) else sample.input
+            digest.update(repr((sample.id, content, sample.label)).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()[:16]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row a sample, for a look at the data."""
+        import pandas as pd
+
+        columns = ("id", "dataset", "lang", "kind", "label", "input")
+        return pd.DataFrame([[getattr(sample, name) for name in columns] for sample in self.samples], columns=columns)
+
+    def summary(self) -> list[str]:
+        """Counts by dataset, language, kind and label, a line each; what has one value only is left out."""
+        lines = []
+        for name in ("dataset", "lang", "kind", "label"):
+            counts = Counter(_value(getattr(sample, name)) for sample in self.samples)
+            if len(counts) > 1:
+                lines.append(f"{name}: " + ", ".join(f"{value} {count}" for value, count in sorted(counts.items())))
+        return lines
+
+    def excerpt(self, sample: Sample) -> str:
+        """A sample in one short line."""
+        if isinstance(sample.input, Session):
+            first = next((message.text for message in sample.input.messages if message.role == "user"), "")
+            return f"{len(sample.input.messages)} messages, starts with {excerpt(first, 60)!r}"
+        return f"[{sample.label}] {excerpt(sample.input, 100)}"
+
+    def __str__(self) -> str:
+        left_out = f", {len(self.problems)} bad rows left out" if self.problems else ""
+        what = self.format if self.format == "sessions" else f"{self.format} rows"
+        return f"{self.name}: {len(self)} {what}{left_out} (hash {self.hash})"
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self}>"
+
+    def _with(self, samples: tuple[Sample, ...]) -> Dataset:
+        return Dataset(self.name, self.format, samples)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, tuple):
+        return "labelled"
+    return "none" if value in (None, "") else str(value)
+
+
+def _is(sample: Sample, name: str, value: object) -> bool:
+    found = getattr(sample, name) if name in Sample.__slots__ else sample.fields.get(name)
+    return found in value if isinstance(value, list | tuple | set) else found == value
+
+
+def load_dataset(source: str | Path, *, on_error: OnError = "raise") -> Dataset:
+    """Load a bundled name ("injection/mini"), a file or a folder; the format is told by the rows themselves."""
+    path = _find(source)
+    if _holds_sessions(path):
+        return _load_sessions(path, str(source), on_error)
+    files = data_files(path) if path.is_dir() else [path]
+    problems: list[DataError] = []
+    samples: list[Sample] = []
+    formats: dict[str, Path] = {}
+    for file in files:
+        row_format, rows = _read_file(file, problems)
+        formats.setdefault(row_format.name, file)
+        samples += rows
+    if problems and on_error == "raise":
+        raise problems[0]
+    if len(formats) > 1:
+        (first, one), (second, other) = list(formats.items())[:2]
+        raise DataError(
+            str(path), f"{first} rows in {one.name} and {second} rows in {other.name}", "one format a folder"
+        )
+    if problems:
+        warnings.warn(f"{path}: {len(problems)} bad rows left out, first: {problems[0]}", DataWarning, stacklevel=2)
+    return Dataset(str(source), next(iter(formats)), _unique_ids(samples, path), tuple(problems))
+
+
+def as_dataset(data: object) -> Dataset:
+    """What an experiment was handed, as a Dataset: one already, a name or path, or a list of Sessions."""
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, str | Path):
+        return load_dataset(data)
+    if isinstance(data, Session):
+        return from_sessions([data])
+    if isinstance(data, Sequence) and data and all(isinstance(each, Session) for each in data):
+        return from_sessions(data)
+    raise DataError("data", data, "a Dataset, a name or path, or a list of Sessions")
+
+
+def from_sessions(sessions: Iterable[Session], name: str = "sessions") -> Dataset:
+    """A Dataset of sessions already loaded; the labels are the sessions' own opportunities."""
+    samples = [
+        Sample(each.id, each, each.opportunities, Path(each.source).name, str(each.fields.get("lang", "")))
+        for each in sessions
+    ]
+    return Dataset(name, "sessions", tuple(samples))
+
+
+def bundled_names() -> list[str]:
+    """The bundled datasets, as `task/name`."""
+    root = bundled("datasets")
+    return sorted(str(path.relative_to(root).with_suffix("")).replace("\\", "/") for path in root.glob("*/*.jsonl"))
+
+
+def data_files(folder: Path) -> list[Path]:
+    """The data files of a folder, sorted; an error when there is none."""
+    files = sorted(path for path in folder.iterdir() if path.name.endswith(_TEXT_SUFFIXES) and path.is_file())
+    if not files:
+        raise DataError(str(folder), "a folder without data files", f"files ending in {', '.join(_TEXT_SUFFIXES)}")
+    return files
+
+
+def _find(source: str | Path) -> Path:
+    path = Path(source).expanduser()
+    if path.exists():
+        return path
+    inside = bundled("datasets") / f"{source}.jsonl"
+    if inside.is_file():
+        return inside
+    if str(source).startswith("hf:"):
+        raise DataError(str(source), expected="a local file or folder", todo="download it first, then give its path")
+    raise DataError(
+        str(source), expected="an existing file, a folder or a bundled name", todo=nearest(str(source), bundled_names())
+    )
+
+
+# --- formats ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RowFormat:
+    """How a row of one kind is told and read: the fields that must be there, and the label's field."""
+
+    name: str
+    needed: tuple[str, ...]
+    text: str
+    label: str
+
+
+FORMATS: tuple[RowFormat, ...] = (RowFormat("injection", ("text", "label"), "text", "label"),)
+
+
+def _read_file(path: Path, problems: list[DataError]) -> tuple[RowFormat, list[Sample]]:
+    row_format: RowFormat | None = None
+    samples: list[Sample] = []
+    for where, row in read_rows(path, problems):
+        if row_format is None:
+            row_format = _tell(where, row)
+        try:
+            samples.append(_sample(row_format, where, row, path))
+        except DataError as error:
+            problems.append(error)
+    if row_format is None:
+        if problems:
+            raise problems[0]
+        raise DataError(str(path), "an empty file", "one row a line")
+    return row_format, samples
+
+
+def _tell(where: str, row: Mapping[str, Any]) -> RowFormat:
+    """The format of a file by its first row; the nearest one when a field is missing."""
+    best = max(FORMATS, key=lambda each: len(set(each.needed) & row.keys()))
+    if not set(best.needed) & row.keys():
+        raise DataError(where, f"the fields {', '.join(map(str, list(row)[:8])) or 'none'}", _formats_in_words())
+    return best
+
+
+def _formats_in_words() -> str:
+    return " or ".join(" and ".join(each.needed) for each in FORMATS) + " or messages"
+
+
+def _sample(row_format: RowFormat, where: str, row: Mapping[str, Any], path: Path) -> Sample:
+    for name in row_format.needed:
+        if name not in row:
+            raise DataError(where, f"no field {name!r}", f"the fields {', '.join(row_format.needed)}")
+    text = row[row_format.text]
+    if not isinstance(text, str):
+        raise DataError(f"{where} {row_format.text}", text, "a string")
+    name = path.name.removesuffix(".gz").rpartition(".")[0]
+    known = {key: str(row.get(key) or "") for key in ("lang", "kind", "group")}
+    line = where.rpartition(":")[2]
+    row_id = str(row["id"]) if row.get("id") not in (None, "") else f"{name}:{line}"
+    return Sample(row_id, text, _label(where, row[row_format.label]), name, **known, fields=dict(row))
+
+
+def _label(where: str, value: object) -> int:
+    """1 for an attack, 0 for harmless, from what JSON and CSV give."""
+    if isinstance(value, str) and value.strip() in ("0", "1", "0.0", "1.0"):
+        value = float(value)
+    if isinstance(value, int | float) and value in (0, 1):
+        return int(value)
+    missing = value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+    raise DataError(f"{where} label", "no value" if missing else value, "1 (attack) or 0 (harmless)")
+
+
+def _unique_ids(samples: list[Sample], path: Path) -> tuple[Sample, ...]:
+    """An id that several files use gets the file's name in front; twice in one file is an error."""
+    in_file = Counter((sample.dataset, sample.id) for sample in samples)
+    for (name, row_id), count in in_file.items():
+        if count > 1:
+            raise DataError(f"{path}: {name}", f"the id {row_id!r} {count} times", "one id a row")
+    everywhere = Counter(sample.id for sample in samples)
+    return tuple(
+        sample if everywhere[sample.id] == 1 else replace(sample, id=f"{sample.dataset}/{sample.id}")
+        for sample in samples
+    )
+
+
+# --- sessions -----------------------------------------------------------------------------------------------------
+
+
+def _holds_sessions(path: Path) -> bool:
+    """Whether a path is read by the transcript loader: a store, or JSON lines that are messages or OpenClaw records."""
+    if path.is_dir():
+        files = [each for each in sorted(path.rglob("*")) if each.name.endswith((*_TEXT_SUFFIXES, *_STORE_SUFFIXES))]
+        return bool(files) and _holds_sessions(files[0])
+    if path.name.endswith(_STORE_SUFFIXES):
+        return True
+    if not path.name.endswith((".jsonl", ".jsonl.gz")):
+        return False
+    return any(row.keys() & {"messages", "role"} or row.get("type") in ("session", "message") for row in head(path))
+
+
+def _load_sessions(path: Path, name: str, on_error: OnError) -> Dataset:
+    from openclaw_lab.transcripts import load_sessions
+
+    sessions = load_sessions(path, on_error=on_error)
+    problems = [DataError(f"{each.file}:{each.line}", each.why) for each in sessions.report.problems]
+    loaded = from_sessions(sessions, name)
+    return Dataset(name, "sessions", loaded.samples, tuple(problems))

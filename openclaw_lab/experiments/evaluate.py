@@ -1,0 +1,122 @@
+"""A task, data and a config in, Results out: metrics with intervals, a row a sample, the errors, a table, a chart."""
+
+from __future__ import annotations
+
+import functools
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from openclaw_lab.config import LabConfig
+from openclaw_lab.errors import TaskError
+from openclaw_lab.experiments.dataset import Dataset, as_dataset
+from openclaw_lab.experiments.metrics import Measured, Metric, numbered
+from openclaw_lab.experiments.table import Table
+from openclaw_lab.experiments.task import Task
+from openclaw_lab.experiments.tasks import task_named
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Results:
+    """What one setting gave on one dataset."""
+
+    task: Task
+    data: Dataset
+    config: LabConfig
+    measured: Measured
+    prepared: Any = field(repr=False)
+
+    @functools.cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Every metric of the task by name, over all samples."""
+        return self._metrics(np.ones(len(self.data), dtype=bool))
+
+    @functools.cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row a sample: what was decided, what was right, and why."""
+        return self.task.rows(self.data, self.prepared, self.config)
+
+    def errors(self) -> pd.DataFrame:
+        """The samples that went wrong, worst first, with the reason of each decision."""
+        return self.task.errors(self.frame)
+
+    def by(self, attribute: str = "dataset") -> Table:
+        """The metrics for each value of a sample's attribute (`dataset`, `lang`, `kind`, `group`)."""
+        values = np.array([str(getattr(sample, attribute)) for sample in self.data], dtype=object)
+        rows = {value: self._metrics(values == value) for value in sorted(set(values))}
+        return Table.of_metrics(rows, attribute, f"{self.task.name} by {attribute}")
+
+    @property
+    def table(self) -> Table:
+        """The metrics as a table."""
+        helps = {spec.name: spec.help for spec in self.task.metrics}
+        rows = [
+            [name, metric.value, metric.low, metric.high, metric.n, metric.kind, helps[name]]
+            for name, metric in self.metrics.items()
+        ]
+        columns = ["metric", "value", "low", "high", "n", "kind", "what it is"]
+        return Table.of_rows(rows, columns, f"{self.task.name} on {self.data.name}")
+
+    def plot(self, ax: Axes | None = None, *, by: str = "") -> Axes:
+        """The headline metrics with their intervals; `by="dataset"` draws one group a value."""
+        from openclaw_lab.ui.charts import plot_metrics
+
+        rows = {str(key): self._slice(by, key) for key in self._values(by)} if by else {"all": self.metrics}
+        return plot_metrics(rows, self.task, title=f"{self.task.name}: {self.data.name}", ax=ax)
+
+    def _values(self, attribute: str) -> list[str]:
+        return sorted({str(getattr(sample, attribute)) for sample in self.data})
+
+    def _slice(self, attribute: str, value: str) -> Mapping[str, Metric]:
+        return self._metrics(np.array([str(getattr(sample, attribute)) == value for sample in self.data]))
+
+    def _metrics(self, chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Metric]:
+        measured = self.measured.of(chosen)
+        clusters = self._clusters(measured)
+        return {spec.name: spec.measure(measured.tallies, clusters) for spec in self.task.metrics}
+
+    def _clusters(self, measured: Measured) -> np.ndarray[Any, np.dtype[np.intp]] | None:
+        """What is independent of what: groups of samples; the units themselves where all belong to one sample."""
+        groups = numbered([sample.group or sample.id for sample in self.data])
+        clusters = groups[measured.sample]
+        return clusters if len(np.unique(clusters)) > 1 else None
+
+    def __str__(self) -> str:
+        lines = [f"{self.task.name} on {self.data}"]
+        lines += [f"  {name:<24} {metric}" for name, metric in self.metrics.items()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        bundle = self.table.mimebundle()
+        if self.data.problems:
+            bundle["text/html"] += f"<p>{html.escape(str(self.data))}</p>"
+        return bundle
+
+
+def evaluate(task: str | Task, data: object, config: LabConfig | None = None, **options: Any) -> Results:
+    """Measure one setting on labelled data or recorded sessions.
+
+    `task` is a name or a Task; `data` a Dataset, a bundled name, a path, or a list of Sessions; `options` go to the
+    task (`window=5` for "reminders").
+    """
+    chosen, dataset, settings = task_named(task, options), as_dataset(data), config or LabConfig()
+    check_fits(chosen, dataset)
+    prepared = chosen.prepare(dataset, settings)
+    return Results(chosen, dataset, settings, chosen.measure(prepared, settings), prepared)
+
+
+def check_fits(task: Task, data: Dataset) -> None:
+    """Refuse data of another format, and data without rows."""
+    if data.format != task.format:
+        raise TaskError(f"task {task.name} on {data.name}", f"{data.format} rows", f"{task.format} rows")
+    if not len(data):
+        raise TaskError(f"task {task.name} on {data.name}", "no rows", "at least one row")

@@ -1,0 +1,104 @@
+"""Recorded evidence in, a verdict out: is any metric of this run significantly worse than the recorded one?
+
+The same data is measured again with the recorded settings (or others), and each metric is compared pair by pair with
+the recorded tallies; p-values are Holm-corrected over all metrics of the file (Holm 1979).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from openclaw_lab.config import LabConfig
+from openclaw_lab.errors import DataError, TaskError
+from openclaw_lab.experiments.compare import clustered, paired_test
+from openclaw_lab.experiments.evaluate import Results, evaluate
+from openclaw_lab.experiments.metrics import MetricSpec, shown
+from openclaw_lab.files import read_text
+
+_ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One metric against its recorded value."""
+
+    task: str
+    metric: str
+    recorded: float
+    now: float
+    p: float
+    worse: bool
+
+    def __str__(self) -> str:
+        word = "WORSE" if self.worse else "ok"
+        p = "" if np.isnan(self.p) else f"  p={self.p:.4f}"
+        return f"{word:<6}{self.task}.{self.metric}: {shown(self.recorded)} -> {shown(self.now)}{p}"
+
+
+def gate(file: str | Path, *, data: str | Path | None = None, config: LabConfig | None = None) -> list[Check]:
+    """Measure again what an evidence file recorded; `data` and `config` replace the recorded ones."""
+    path = Path(file)
+    entries = _entries(path)
+    raw = [
+        row for number, entry in enumerate(entries, 1) for row in _again(f"{path} result {number}", entry, data, config)
+    ]
+    return _holm(raw)
+
+
+def _entries(path: Path) -> list[Mapping[str, Any]]:
+    try:
+        content = json.loads(read_text(path))
+        entries = content["results"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise DataError(str(path), expected="an evidence.json that export wrote") from None
+    if not isinstance(entries, list) or not entries:
+        raise DataError(str(path), "no results", "at least one measured result", "export with evidence=[results]")
+    return entries
+
+
+def _again(
+    where: str, entry: Mapping[str, Any], data: str | Path | None, config: LabConfig | None
+) -> list[tuple[MetricSpec, Check]]:
+    try:
+        task, options = entry["task"], entry["options"]
+        name, digest = entry["data"]["name"], entry["data"]["hash"]
+        recorded, settings = entry["tallies"], config or LabConfig.from_dict(entry["config"])
+    except (KeyError, TypeError) as error:
+        raise DataError(where, f"no {error}", "a result that export wrote") from None
+    results = evaluate(task, data or name, settings, **options)
+    if results.data.hash != digest:
+        raise TaskError(where, f"the data {results.data.name} ({results.data.hash})", f"the recorded data ({digest})")
+    return [_check(where, spec, recorded, results) for spec in results.task.metrics if spec.name in recorded]
+
+
+def _check(where: str, spec: MetricSpec, recorded: Mapping[str, Any], results: Results) -> tuple[MetricSpec, Check]:
+    try:
+        top, bottom = (np.asarray(recorded[spec.name][side], dtype=float) for side in ("top", "bottom"))
+    except (KeyError, TypeError, ValueError):
+        raise DataError(f"{where} {spec.name}", expected="tallies that export wrote") from None
+    ours = clustered(spec, results)
+    if top.shape != ours[0].shape or bottom.shape != ours[1].shape:
+        raise DataError(f"{where} {spec.name}", f"{len(top)} tallies", f"{len(ours[0])} tallies")
+    before = spec.scale * float(top.sum() / bottom.sum()) if bottom.sum() else float("nan")
+    now = spec.value(results.measured.tallies)
+    p = paired_test((top, bottom), ours)[2]
+    lost = (now < before) if spec.better == "higher" else (now > before) if spec.better == "lower" else False
+    return spec, Check(results.task.name, spec.name, before, now, p, lost)
+
+
+def _holm(rows: list[tuple[MetricSpec, Check]]) -> list[Check]:
+    """Worse only when the loss stays significant among all metrics that could have lost."""
+    tested = [check.p for spec, check in rows if spec.better and not np.isnan(check.p)]
+    order = sorted(range(len(tested)), key=lambda index: tested[index])
+    significant: set[float] = set()
+    for rank, index in enumerate(order):
+        if tested[index] > _ALPHA / (len(tested) - rank):
+            break
+        significant.add(tested[index])
+    return [Check(c.task, c.metric, c.recorded, c.now, c.p, c.worse and c.p in significant) for _, c in rows]

@@ -1,0 +1,118 @@
+"""A task, data and a space of settings in; one row of metrics a setting out. The costly part is done once."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from openclaw_lab.config import LabConfig
+from openclaw_lab.errors import TaskError
+from openclaw_lab.experiments.dataset import as_dataset
+from openclaw_lab.experiments.evaluate import Results, check_fits
+from openclaw_lab.experiments.metrics import Metric
+from openclaw_lab.experiments.progress import progress
+from openclaw_lab.experiments.table import Table, flat_metrics
+from openclaw_lab.experiments.task import Task
+from openclaw_lab.experiments.tasks import task_named
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Space = Mapping[str, Iterable[Any]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One row of a sweep: the config, what was set, and what it gave."""
+
+    config: LabConfig
+    values: Mapping[str, Any]
+    metrics: Mapping[str, Metric]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What every setting of a space gave on one dataset."""
+
+    task: Task
+    names: tuple[str, ...]
+    choices: tuple[Choice, ...]
+    data: str
+
+    @property
+    def table(self) -> Table:
+        """One row a setting: the values set, then the metrics."""
+        import pandas as pd
+
+        rows = [{**choice.values, **flat_metrics(choice.metrics)} for choice in self.choices]
+        metrics = tuple(self.choices[0].metrics)
+        return Table(pd.DataFrame(rows), f"{self.task.name} on {self.data}", metrics)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The table's plain numbers: columns `name`, `name_low`, `name_high`, `name_n` a metric."""
+        return self.table.frame
+
+    def best(self, metric: str, subject_to: Mapping[str, float] | None = None) -> Choice:
+        """The setting with the best value of a metric among those that keep the limits.
+
+        A limit is the most (for a metric of which less is better) or the least that is allowed. Point estimates only:
+        a choice made on the data that is reported is optimistic.
+        """
+        spec, limits = self.task.spec(metric), subject_to or {}
+        sign = -1.0 if spec.better == "lower" else 1.0
+        allowed = [choice for choice in self.choices if self._keeps(choice, limits)]
+        scored = [choice for choice in allowed if not math.isnan(choice.metrics[metric].value)]
+        if not scored:
+            raise TaskError(
+                f"best {metric}", f"no setting of {len(self.choices)} within {dict(limits)}", "a feasible limit"
+            )
+        return max(scored, key=lambda choice: sign * choice.metrics[metric].value)
+
+    def _keeps(self, choice: Choice, limits: Mapping[str, float]) -> bool:
+        for name, limit in limits.items():
+            value = choice.metrics[self.task.spec(name).name].value
+            least = self.task.spec(name).better == "higher"
+            if math.isnan(value) or (value < limit if least else value > limit):
+                return False
+        return True
+
+    def plot(self, ax: Axes | None = None, *, x: str = "", y: str = "", by: str = "") -> Axes:
+        """A metric (or two against each other) over the settings."""
+        from openclaw_lab.ui.charts import plot_sweep
+
+        return plot_sweep(self, ax=ax, x=x, y=y, by=by)
+
+    def __str__(self) -> str:
+        return str(self.table)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return self.table.mimebundle()
+
+
+def sweep(
+    task: str | Task, data: object, config: LabConfig | None = None, space: Space | None = None, **options: Any
+) -> Sweep:
+    """Measure every combination of the values given for dotted names: `{"reminders.interval": range(1, 11)}`."""
+    chosen, dataset, base = task_named(task, options), as_dataset(data), config or LabConfig()
+    check_fits(chosen, dataset)
+    values = {name: list(each) for name, each in (space or {}).items()}
+    if not values or not all(values.values()):
+        raise TaskError("sweep", values, "at least one value for at least one setting")
+    settings = [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
+    configs = [base.with_(setting) for setting in settings]
+    prepared: dict[Hashable, Any] = {}
+    choices = []
+    for setting, each in progress(list(zip(settings, configs, strict=True)), f"sweep {chosen.name}", "setting"):
+        key = chosen.prepared_by(each)
+        if key not in prepared:
+            prepared[key] = chosen.prepare(dataset, each)
+        results = Results(chosen, dataset, each, chosen.measure(prepared[key], each), prepared[key])
+        choices.append(Choice(each, setting, results.metrics))
+    return Sweep(chosen, tuple(values), tuple(choices), dataset.name)

@@ -1,0 +1,93 @@
+"""Results in, the content of evidence.json out: what was measured, on which data, with which versions.
+
+It holds the tallies of every sample too, so that a later run can be compared with it pair by pair (`gate`). It holds no
+text of the data and no credential.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import openclaw_lab
+from openclaw_lab.config import LabConfig
+from openclaw_lab.errors import ExportError
+from openclaw_lab.experiments.compare import Comparison, clustered
+from openclaw_lab.experiments.evaluate import Results
+from openclaw_lab.experiments.metrics import Metric
+
+FORMAT = 1
+_PACKAGES = ("numpy", "scipy", "pandas", "rjieba", "tiktoken")
+
+
+def evidence_of(config: LabConfig, items: Sequence[object]) -> dict[str, Any]:
+    """The content of evidence.json for a config and what was measured of it."""
+    results = [each for each in items if isinstance(each, Results)]
+    comparisons = [each for each in items if isinstance(each, Comparison)]
+    for each in items:
+        if not isinstance(each, Results | Comparison):
+            raise ExportError("evidence", type(each).__name__, "Results or a Comparison")
+    return {
+        "format": FORMAT,
+        "openclaw_lab": openclaw_lab.__version__,
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in _PACKAGES},
+        "config": config.digest(),
+        "results": [_result(config, each) for each in results],
+        "comparisons": [_comparison(each) for each in comparisons],
+    }
+
+
+def _result(config: LabConfig, results: Results) -> dict[str, Any]:
+    section = results.task.section
+    return {
+        "task": results.task.name,
+        "options": results.task.options(),
+        "data": {
+            "name": _without_home(results.data.name),
+            "hash": results.data.hash,
+            "samples": len(results.data),
+            "left_out": len(results.data.problems),
+            "split": "all samples; nothing was held out",
+        },
+        "config": results.config.to_dict(masked=True),
+        "of_this_config": results.config.digest(section) == config.digest(section),
+        "metrics": {name: metric_json(metric) for name, metric in results.metrics.items()},
+        "tallies": {spec.name: _tallies(clustered(spec, results)) for spec in results.task.metrics if not spec.band},
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    rows = comparison.frame.to_dict("records")
+    plain = [{str(name): _plain(value) for name, value in row.items()} for row in rows]
+    return {"task": comparison.task, "baseline": comparison.baseline, "seed": 0, "rows": plain}
+
+
+def metric_json(metric: Metric) -> dict[str, Any]:
+    """A metric as JSON; what cannot be measured is null."""
+    numbers = {"value": metric.value, "low": metric.low, "high": metric.high}
+    return {**{name: _plain(value) for name, value in numbers.items()}, "n": metric.n, "kind": metric.kind}
+
+
+def _tallies(pair: tuple[Any, Any]) -> Mapping[str, list[float]]:
+    top, bottom = ([_short(value) for value in side.tolist()] for side in pair)
+    return {"top": top, "bottom": bottom}
+
+
+def _short(value: float) -> float:
+    return int(value) if value == int(value) else round(value, 9)
+
+
+def _plain(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _without_home(name: str) -> str:
+    """A path without the user's name in it."""
+    from pathlib import Path
+
+    home = str(Path.home())
+    return f"~{name[len(home) :]}" if name.startswith(home) and home != "/" else name

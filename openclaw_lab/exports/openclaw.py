@@ -1,0 +1,220 @@
+"""A LabConfig and evidence in, an export folder out: written whole or not at all, never over somebody else's files.
+
+    openclaw.patch.json5   what `openclaw config patch --file` takes
+    seed-config.json       the same settings in the seed document's config.json shape
+    lab-config.json        loads again to an equal LabConfig
+    evidence.json          metrics with intervals, data hashes, versions; what `openclaw-lab gate` compares with
+    REPORT.md              the same for a reader, in English and Chinese
+
+The first three hold the server's address as it is (OpenClaw needs it), so they are readable by their owner only when
+it has a credential in it; the last two never hold one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openclaw_lab.config import MODE_INTERVALS, LabConfig
+from openclaw_lab.errors import ExportError
+from openclaw_lab.exports.evidence import evidence_of
+from openclaw_lab.exports.report import report
+from openclaw_lab.files import write_text
+from openclaw_lab.knobs import mask_secrets
+
+PATCH, SEED, LAB, EVIDENCE, REPORT = (
+    "openclaw.patch.json5", "seed-config.json", "lab-config.json", "evidence.json", "REPORT.md",
+)  # fmt: skip
+RECORD = ".openclaw-lab-export.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """Where the export is, its files, and what its settings cannot carry to the host."""
+
+    folder: Path
+    files: tuple[str, ...]
+    not_carried: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"{self.folder}: {', '.join(self.files)}"]
+        if self.not_carried:
+            lines.append(f"not carried by the plugin's six settings: {', '.join(self.not_carried)} (see {REPORT})")
+        return "\n".join(lines)
+
+
+def export(config: LabConfig, folder: str | Path, evidence: Sequence[object] = ()) -> Exported:
+    """Write the export folder; `evidence` are Results (and Comparisons) that the report shows.
+
+    A folder that holds anything this function did not write, or that was edited since, is refused.
+    """
+    target = Path(folder).expanduser().absolute()
+    _check_target(target)
+    shown = evidence_of(config, evidence)
+    left_out = not_carried(config)
+    texts = {
+        PATCH: patch_json5(config),
+        SEED: _json(seed_config(config)),
+        LAB: config.to_json(),
+        EVIDENCE: _json(shown),
+        REPORT: report(config, shown, left_out),
+    }
+    _write_folder(target, texts, private=_has_secret(config))
+    return Exported(target, tuple(texts), left_out)
+
+
+def plugin_settings(config: LabConfig) -> dict[str, Any]:
+    """The six settings of the seed's plugin, by the host's names."""
+    return {
+        "apiUrl": config.knowhub.api_url,
+        "submittedBy": config.knowhub.submitted_by,
+        "reminderMode": nearest_mode(config),
+        "enableServerExtraction": config.extraction.enabled,
+        "privacyMode": "relaxed" if config.redaction.preset == "relaxed" else "strict",
+        "extractionTrigger": config.extraction.trigger,
+    }
+
+
+def nearest_mode(config: LabConfig) -> str:
+    """The seed's reminder mode that comes closest: the interval's ratio decides.
+
+    A policy that is no interval has no near mode; it gets `minimal`, the one that disturbs least.
+    """
+    mode, interval = config.reminders.mode, config.reminders.interval
+    if mode != "custom":
+        return mode
+    if config.reminders.policy != "interval":
+        return "minimal"
+    return min(MODE_INTERVALS, key=lambda name: max(interval / MODE_INTERVALS[name], MODE_INTERVALS[name] / interval))
+
+
+def not_carried(config: LabConfig) -> tuple[str, ...]:
+    """Dotted names whose values would be lost if only the six settings were carried over."""
+    carried = {"knowhub.api_url", "knowhub.submitted_by", "extraction.enabled", "extraction.trigger"}
+    seed = LabConfig.preset("seed")
+    same_mode = config.reminders.mode == nearest_mode(config)
+    if same_mode:
+        carried |= {"reminders.policy", "reminders.interval"}
+    if config.redaction.preset in ("relaxed", "seed"):
+        carried.add("redaction.preset")
+    unused = _unused(config)
+    return tuple(name for name in config.differences(seed) if name not in carried | unused)
+
+
+def _unused(config: LabConfig) -> set[str]:
+    """Settings that only matter under another policy, and the host, which is where it runs and not what it does."""
+    used = {
+        "off": set(), "interval": {"interval"}, "since_save": {"since_save", "since_reminder"},
+        "token_gap": {"token_gap"}, "event": {"events", "min_gap"},
+    }[config.reminders.policy]  # fmt: skip
+    every = {"interval", "since_save", "since_reminder", "token_gap", "events", "min_gap"}
+    return {"reminders.host", *(f"reminders.{name}" for name in every - used)}
+
+
+def patch_json5(config: LabConfig) -> str:
+    """The text of openclaw.patch.json5."""
+    entry = {
+        "enabled": True,
+        # Without it the host drops the plugin's conversation hooks with a mere warning: no reminder, nothing saved.
+        "hooks": {"allowConversationAccess": True},
+        "config": plugin_settings(config),
+    }
+    body = _json({"plugins": {"entries": {"knowhub": entry}}})
+    return f"// Apply with: openclaw config patch --file {PATCH}\n{body}"
+
+
+def seed_config(config: LabConfig) -> dict[str, Any]:
+    """The seed document's config.json."""
+    return {"plugins": {"entries": {"knowhub": {"enabled": True, "config": plugin_settings(config)}}}}
+
+
+_NUMBERS = re.compile(r"\[\s+(-?\d[-\d.,\se+]*?)\s+\]")
+
+
+def _json(value: object) -> str:
+    """Indented JSON with lists of numbers on one line."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+    return _NUMBERS.sub(lambda match: f"[{' '.join(match.group(1).split())}]", text) + "\n"
+
+
+def _has_secret(config: LabConfig) -> bool:
+    return mask_secrets(config.knowhub.api_url) != config.knowhub.api_url
+
+
+# --- the folder ---------------------------------------------------------------------------------------------------
+
+
+def _check_target(target: Path) -> None:
+    if not target.exists() and not target.is_symlink():
+        return
+    if not target.is_dir():
+        raise ExportError(str(target), "a file", "a new folder, or one that export wrote", "choose another name")
+    present = {path.name for path in target.iterdir()}
+    if not present:
+        return
+    written = _record(target)
+    foreign = sorted(present - written.keys() - {RECORD})
+    if foreign:
+        raise ExportError(str(target), f"{foreign[0]}, which export did not write", todo="choose another folder")
+    edited = [name for name, digest in written.items() if name in present and _digest(target / name) != digest]
+    if edited:
+        raise ExportError(
+            str(target / edited[0]), "changes made after the export", todo="move it away or choose another folder"
+        )
+
+
+def _record(target: Path) -> Mapping[str, str]:
+    try:
+        written = json.loads((target / RECORD).read_bytes())["sha256"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return written if isinstance(written, dict) else {}
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def _write_folder(target: Path, texts: Mapping[str, str], *, private: bool) -> None:
+    """Write all files into a folder beside, then put it in place in one step."""
+    beside: Path | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+        for name, text in texts.items():
+            write_text(beside / name, text, private=private and name in (PATCH, SEED, LAB))
+        record = {"sha256": {name: _digest(beside / name) for name in texts}}
+        write_text(beside / RECORD, _json(record))
+        os.chmod(beside, 0o755)
+        _put_in_place(beside, target)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ExportError(str(target), reason, "a place that can be written", "choose another folder") from None
+    finally:
+        if beside is not None:
+            shutil.rmtree(beside, ignore_errors=True)
+
+
+def _put_in_place(beside: Path, target: Path) -> None:
+    old = target.with_name(f".{target.name}.old-{os.getpid()}")
+    replaced = target.exists()
+    if replaced:
+        os.replace(target, old)
+    try:
+        os.replace(beside, target)
+    except OSError:
+        if replaced:
+            with contextlib.suppress(OSError):
+                os.replace(old, target)
+        raise
+    if replaced:
+        shutil.rmtree(old, ignore_errors=True)

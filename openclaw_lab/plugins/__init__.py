@@ -1,0 +1,1 @@
+"""What a plugin may hook into, and the plugins that ship with the laboratory."""

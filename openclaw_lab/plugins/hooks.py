@@ -1,0 +1,150 @@
+"""The extension contract: a closed set of hooks, the event each handler gets, and the bus that calls handlers.
+
+A handler is `handler(event) -> Injection | None`; only the hooks in PROMPT_HOOKS may answer with an Injection.
+A handler that raises is recorded in the trace and skipped, as the real host does; the others still run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, get_args
+
+from openclaw_lab.errors import HookError
+from openclaw_lab.knobs import nearest
+from openclaw_lab.messages import Message
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HookName = Literal[
+    "session_start",  # a session begins, or begins again after a reset
+    "before_agent_start",  # an agent run begins; gone from newer hosts
+    "before_prompt_build",  # a prompt is about to be built: once a model call or once a run, as the host has it
+    "model_call_started",  # a model call begins; observing only
+    "before_tool_call",  # a tool is about to be called
+    "after_tool_call",  # a tool's result has come
+    "agent_end",  # an agent run is over
+    "before_compaction",  # the host is about to drop earlier context
+    "session_end",  # a session is over, or is reset
+]
+HOOKS: tuple[HookName, ...] = get_args(HookName)
+PROMPT_HOOKS = frozenset({"before_agent_start", "before_prompt_build"})
+
+
+@dataclass(frozen=True, slots=True)
+class HookEvent:
+    """One firing of a hook. `run` and `call` count from 1; `at` is the number of messages recorded so far.
+
+    `history` is the whole recording and `visible` says whether the host hands the messages so far to this hook.
+    """
+
+    hook: HookName
+    session_id: str
+    run: int
+    call: int
+    at: int
+    history: Sequence[Message] = field(repr=False, compare=False)
+    visible: bool = True
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The messages so far, oldest first; empty where the host hands none over."""
+        return self.history[: self.at] if self.visible else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """Text that a handler puts in front of the user's message, and what it is for (`start`, `reminder`, …)."""
+
+    text: str
+    kind: str
+
+
+Handler = Callable[[HookEvent], Injection | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """One line of a trace: the event, who handled it, what came back, or the error in one line."""
+
+    event: HookEvent
+    plugin: str
+    injection: Injection | None = None
+    error: str = ""
+
+
+class HookBus:
+    """Handlers by hook, called in order of priority (higher first), then of registration."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[HookName, list[tuple[int, str, Handler]]] = {name: [] for name in HOOKS}
+
+    def on(self, hook: str, handler: Handler, *, plugin: str = "", priority: int = 0) -> None:
+        """Register a handler; an unknown hook name is an error that names the nearest right one."""
+        if hook not in self._handlers:
+            raise HookError(f"hook {hook!r}", expected="a known hook", todo=nearest(hook, HOOKS))
+        handlers = self._handlers[hook]
+        handlers.append((priority, plugin, handler))
+        handlers.sort(key=lambda entry: -entry[0])
+
+    def emit(self, event: HookEvent) -> list[Firing]:
+        """Call every handler of the event's hook; one Firing each, none when nobody listens."""
+        return [_fire(event, plugin, handler) for _, plugin, handler in self._handlers[event.hook]]
+
+
+def _answer(firing: Firing | None) -> tuple[str, str]:
+    if firing is None:
+        return "", ""
+    return (firing.injection.kind, firing.injection.text) if firing.injection else (firing.error, "")
+
+
+def _fire(event: HookEvent, plugin: str, handler: Handler) -> Firing:
+    try:
+        answer = handler(event)
+        if answer is None:
+            return Firing(event, plugin)
+        if not isinstance(answer, Injection) or event.hook not in PROMPT_HOOKS:
+            raise HookError(
+                f"{plugin or 'a handler'} on {event.hook}", answer, "no answer to a hook that builds no prompt"
+            )
+        return Firing(event, plugin, answer)
+    except Exception as error:  # a plugin's fault must not stop the others: the host skips the handler too
+        return Firing(event, plugin, error=f"{type(error).__name__}: {error}")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What happened, in order: every hook event, and every handler's answer."""
+
+    events: tuple[HookEvent, ...]
+    firings: tuple[Firing, ...]
+
+    @property
+    def counts(self) -> dict[HookName, int]:
+        """How often each hook fired; hooks that never did are listed with 0."""
+        found = Counter(event.hook for event in self.events)
+        return {name: found[name] for name in HOOKS}
+
+    @property
+    def injections(self) -> list[Firing]:
+        """The firings that put text into a prompt."""
+        return [firing for firing in self.firings if firing.injection]
+
+    @property
+    def errors(self) -> list[Firing]:
+        """The firings whose handler raised."""
+        return [firing for firing in self.firings if firing.error]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row a hook event: run, call, message, hook, answer (what came back: kind, or an error), text."""
+        import pandas as pd
+
+        answers = {id(firing.event): firing for firing in self.firings if firing.injection or firing.error}
+        rows = [[e.run, e.call, e.at, e.hook, *_answer(answers.get(id(e)))] for e in self.events]
+        return pd.DataFrame(rows, columns=["run", "call", "message", "hook", "answer", "text"])
+
+    def __str__(self) -> str:
+        return self.frame.drop(columns="text").to_string(index=False)

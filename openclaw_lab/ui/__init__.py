@@ -1,0 +1,1 @@
+"""What a person sees: charts. The only package that imports matplotlib."""
