@@ -7,6 +7,7 @@ This is the only module that reads the environment.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import warnings
@@ -17,7 +18,7 @@ from typing import NoReturn, TextIO
 from openclaw_lab import __version__
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import LabError, LabWarning
-from openclaw_lab.knobs import nearest
+from openclaw_lab.knobs import mask_secrets, nearest
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -38,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     command: Command = options.command
     try:
-        return command(options)
+        code = command(options)
+        sys.stdout.flush()
+        return code
     except LabError as error:
         print(f"openclaw-lab: {error}", file=sys.stderr)
         return 2
@@ -46,8 +49,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("openclaw-lab: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
+    except OSError as error:  # a full disk, a folder closed to us
+        print(f"openclaw-lab: {LabError(error.filename or 'output', error.strerror or str(error))}", file=sys.stderr)
+        _drop_output()
+        return 2
+
+
+def _drop_output() -> None:
+    """Let what is still buffered go nowhere: nobody can take it, and Python would complain at its exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _warn(
@@ -79,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("names", nargs="*", metavar="NAME", help="a notebook's name, its number or a path (default: all)")
     run.add_argument("--out", type=Path, default=Path("openclaw-lab-report"), help="where the results go")
     run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the notebooks")
-    run.add_argument("--timeout", type=int, default=600, help="seconds a cell may take")
+    run.add_argument("--timeout", type=_positive, default=600, help="seconds a cell may take")
     run.set_defaults(command=_run)
 
     export = commands.add_parser("export", help="write a config for OpenClaw, with evidence")
@@ -103,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     listing.set_defaults(command=_data_list)
     show = actions.add_parser("show", help="counts and first rows of a dataset")
     show.add_argument("source", help="a bundled name or a path")
-    show.add_argument("--rows", type=int, default=5, help="rows to show")
+    show.add_argument("--rows", type=_count, default=5, help="rows to show")
     show.add_argument("--skip-bad", action="store_true", help="leave bad rows out and count them")
     show.set_defaults(command=_data_show)
 
@@ -112,7 +125,25 @@ def _parser() -> argparse.ArgumentParser:
     gate.add_argument("--data", help="where the recorded data is now")
     gate.add_argument("--config", help="other settings than the recorded ones: seed, tuned, or a lab-config.json")
     gate.set_defaults(command=_gate)
+
+    bench = commands.add_parser("bench", help="what the costly parts cost on this machine")
+    bench.add_argument("names", nargs="*", metavar="NAME", help="import, reminders or injection (default: all)")
+    bench.add_argument("--data", default="", help="sessions to measure on (default: the bundled ones)")
+    bench.set_defaults(command=_bench)
     return parser
+
+
+def _count(text: str) -> int:
+    """A number of things, as an argument."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected a whole number")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if _count(text) == 0:
+        raise argparse.ArgumentTypeError("found 0; expected at least 1")
+    return int(text)
 
 
 def _start(options: argparse.Namespace) -> int:
@@ -124,7 +155,7 @@ def _start(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from openclaw_lab.notebook.runner import run
 
-    report = run(options.names, options.out, parameters=_pairs(options.set, "--set"), timeout=options.timeout)
+    report = run(options.names, options.out, parameters=dict(_pairs(options.set, "--set")), timeout=options.timeout)
     print(report)
     return 0 if report.ok else 1
 
@@ -134,7 +165,7 @@ def _export(options: argparse.Namespace) -> int:
     from openclaw_lab.exports.openclaw import export
 
     config = _config(options.config).with_(_changes(options.set))
-    measured = [evaluate(task, data, config) for task, data in _pairs(options.evidence, "--evidence").items()]
+    measured = [evaluate(task, data, config) for task, data in _pairs(options.evidence, "--evidence")]
     print(export(config, options.folder, evidence=measured))
     return 0
 
@@ -173,18 +204,26 @@ def _gate(options: argparse.Namespace) -> int:
     return 1 if any(check.worse for check in checks) else 0
 
 
+def _bench(options: argparse.Namespace) -> int:
+    from openclaw_lab.bench import bench
+
+    for cost in bench(options.names, options.data):
+        print(cost)
+    return 0
+
+
 def _config(name: str) -> LabConfig:
     return LabConfig.preset(name) if name in ("seed", "tuned") else LabConfig.from_json(Path(name))
 
 
-def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
-    """`NAME=VALUE` arguments as a dictionary."""
-    pairs = {}
+def _pairs(texts: Sequence[str], option: str) -> list[tuple[str, str]]:
+    """`NAME=VALUE` arguments as pairs; what may be a credential is masked in the error."""
+    pairs = []
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise LabError(option, text, "NAME=VALUE")
-        pairs[name] = value
+            raise LabError(option, mask_secrets(text), "NAME=VALUE")
+        pairs.append((name, value))
     return pairs
 
 
@@ -192,9 +231,13 @@ def _changes(texts: Sequence[str]) -> dict[str, object]:
     """Settings from the command line, each read as its knob's kind."""
     knobs = LabConfig.knobs()
     changes: dict[str, object] = {}
-    for name, text in _pairs(texts, "--set").items():
+    for name, text in _pairs(texts, "--set"):
         if name not in knobs and name != "reminders.mode":
-            raise LabError(f"--set {name}", expected="a known setting", todo=nearest(name, [*knobs, "reminders.mode"]))
+            raise LabError(
+                f"--set {mask_secrets(name)}",
+                expected="a known setting",
+                todo=nearest(name, [*knobs, "reminders.mode"]),
+            )
         changes[name] = knobs[name].parse(text) if name in knobs else text
     return changes
 

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -121,14 +122,18 @@ class KnowHubConfig(Section):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self._address.scheme not in ("http", "https") or not self._address.hostname:
-            raise ConfigError("knowhub.api_url", mask_secrets(self.api_url), "an http or https address")
+            # In what is no address, nobody can tell where a credential ends: all before the last @ is hidden.
+            shown = re.sub(r"^(\w+://)?.*@", r"\1***@", self.api_url, flags=re.DOTALL)
+            raise ConfigError("knowhub.api_url", mask_secrets(shown), "an http or https address")
 
     @property
     def _address(self) -> SplitResult:
+        nothing = SplitResult("", "", "", "", "")
         try:
-            return urlsplit(self.api_url)
+            parts = urlsplit(self.api_url)
+            return parts if parts.port != 0 and self.api_url == "".join(self.api_url.split()) else nothing
         except ValueError:
-            return SplitResult("", "", "", "", "")
+            return nothing
 
     @property
     def private(self) -> bool:
@@ -219,9 +224,9 @@ class LabConfig:
         """
         values: dict[str, dict[str, Any]] = {}
         for name, value in _expanded(changes).items():
-            section, _, field = name.partition(".")
             if name not in self.knobs():
-                raise unknown(name, [*self.knobs(), "reminders.mode"])
+                raise unknown(str(name), [*self.knobs(), "reminders.mode"])
+            section, _, field = name.partition(".")
             values.setdefault(section, {})[field] = value
         changed: dict[str, Any] = {
             name: dataclasses.replace(getattr(self, name), **new) for name, new in values.items()
@@ -254,17 +259,17 @@ class LabConfig:
         """As JSON text, and written to a file when a path is given."""
         text = json.dumps(self.to_dict(), ensure_ascii=False, indent=2) + "\n"
         if path is not None:
-            write_text(Path(path), text)
+            write_text(Path(path), text, private=mask_secrets(self.knowhub.api_url) != self.knowhub.api_url)
         return text
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
         """From sections of values; a section or a field that is left out keeps its default."""
         if not isinstance(values, Mapping):
-            raise ConfigError("configuration", values, "an object with sections")
+            raise ConfigError("configuration", f"a {type(values).__name__}", "an object with sections")
         for name in values:
             if name not in SECTIONS:
-                raise unknown(str(name), SECTIONS)
+                raise unknown(mask_secrets(str(name)), SECTIONS)
         made: dict[str, Any] = {name: SECTIONS[name].from_dict(section) for name, section in values.items()}
         return cls(**made)
 
@@ -277,9 +282,10 @@ class LabConfig:
         try:
             values = json.loads(text)
         except json.JSONDecodeError as error:
-            raise ConfigError(
-                f"{where}:{error.lineno}", text[error.pos : error.pos + 40] or "nothing", "JSON"
-            ) from None
+            # The text itself is not shown: it may hold a credential.
+            raise ConfigError(f"{where}:{error.lineno}", f"column {error.colno}: {error.msg}", "JSON") from None
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(where, f"JSON that cannot be read ({error})", "an object with sections") from None
         try:
             return cls.from_dict(values)
         except ConfigError as error:
@@ -287,6 +293,8 @@ class LabConfig:
 
     def digest(self, part: str = "all") -> str:
         """Twelve hex digits that name these settings (credentials left out), all or one section."""
+        if part not in ("all", *SECTIONS):
+            raise unknown(part, ["all", *SECTIONS])
         values = self.to_dict(masked=True)
         chosen = values if part == "all" else values[part]
         return hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()[:12]

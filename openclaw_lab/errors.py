@@ -16,14 +16,18 @@ LabWarning
 
 from __future__ import annotations
 
+import re
+
 _EXCERPT = 80
+# Line breaks of every kind, and what a terminal would obey.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def excerpt(value: object, limit: int = _EXCERPT) -> str:
     """A value as one short line, for messages: never more than `limit` characters, never a line break."""
     text = value if isinstance(value, str) else repr(value)
     head = text[: limit * 4]
-    line = " ".join(head.split())
+    line = " ".join(_CONTROL.sub(" ", head).split())
     if len(line) <= limit and len(head) == len(text):
         return line
     return line[: limit - 1] + "…"
@@ -44,7 +48,7 @@ class LabError(Exception):
             parts.append(f"expected {expected}")
         if todo:
             parts.append(todo)
-        super().__init__("; ".join([": ".join(parts[:2]), *parts[2:]]).replace("\n", " "))
+        super().__init__(_CONTROL.sub(" ", "; ".join([": ".join(parts[:2]), *parts[2:]])))
 
 
 class ConfigError(LabError):

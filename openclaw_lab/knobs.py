@@ -54,7 +54,7 @@ class Knob:
         if self.kind is bool:
             return "true or false"
         if self.kind is str:
-            return "a string"
+            return "a string of valid Unicode"
         unit = f" {self.unit}" if self.unit else ""
         return (
             f"{'an integer' if self.kind is int else 'a number'} from {_number(self.low)} to {_number(self.high)}{unit}"
@@ -64,8 +64,12 @@ class Knob:
         """The value itself (a list as a tuple, an int as a float where a float is meant), or a ConfigError."""
         value = _plain(value, self.kind)
         if type(value) is not self.kind or not self._allowed(cast(Value, value)):
-            raise ConfigError(self.name, repr(value), self.expected())
+            raise ConfigError(self.name, self._found(value), self.expected())
         return cast(Value, value)
+
+    def _found(self, value: object) -> str:
+        """A refused value for the message; never its content where that may be a credential."""
+        return f"a {type(value).__name__}" if self.secret else repr(value)
 
     def parse(self, text: str) -> Value:
         """The value that a command line gives as text."""
@@ -82,10 +86,12 @@ class Knob:
 
     def _allowed(self, value: Value) -> bool:
         if isinstance(value, tuple):
-            every_string = all(isinstance(item, str) for item in value)
+            every_string = all(isinstance(item, str) and _is_unicode(item) for item in value)
             return every_string and (not self.choices or set(value) <= set(self.choices))
         if self.choices:
             return value in self.choices
+        if isinstance(value, str):
+            return _is_unicode(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
             low = -math.inf if self.low is None else self.low
             high = math.inf if self.high is None else self.high
@@ -93,21 +99,26 @@ class Knob:
         return True
 
 
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8: half a surrogate pair, as JSON can give, cannot."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def _plain(value: object, kind: type) -> object:
     """Bring what JSON, numpy or a notebook gives to the field's own kind, where that loses nothing."""
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = cast(Any, value).item()
-    if kind is float and type(value) is int:
+    if kind is float and type(value) is int and abs(value) < 2**53:
         return float(value)
     if kind is int and type(value) is float and value.is_integer():
         return int(value)
     if kind is tuple and isinstance(value, list | set | frozenset):
-        return tuple(sorted(value) if not isinstance(value, list) else value)
+        return tuple(sorted(value, key=str) if not isinstance(value, list) else value)
     return value
 
 
-_USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
-_QUERY_VALUE = re.compile(r"(?<=[?&#;])([^=&#;\s]+=)[^&#;\s]*")
+_USERINFO = re.compile(r"(?:(?<=//)|^)[^/?#\s]*@")
+_QUERY_VALUE = re.compile(r"(?<=[?&#;])(?:([^=&#;\s]*=)[^&#;\s]*|[^=&#;\s]+)")
 
 
 def mask_secrets(address: str) -> str:
@@ -157,11 +168,11 @@ class Section:
     def from_dict(cls, values: object) -> Self:
         """Make a section from names and values; unknown names are refused with the nearest right one."""
         if not isinstance(values, Mapping):
-            raise ConfigError(cls.section or "settings", values, "an object of settings by name")
+            raise ConfigError(cls.section or "settings", f"a {type(values).__name__}", "an object of settings by name")
         known = [each.field for each in cls.knobs()]
         for name in values:
             if name not in known:
-                raise unknown(f"{cls.section}.{name}", [f"{cls.section}.{each}" for each in known])
+                raise unknown(f"{cls.section}.{mask_secrets(str(name))}", [f"{cls.section}.{each}" for each in known])
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:

@@ -23,8 +23,8 @@ from openclaw_lab.errors import ConfigError, TokenWarning
 if TYPE_CHECKING:
     import tiktoken
 
-_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-_KANA_HANGUL = "\u3041-\u30ff\uac00-\ud7af"
+_HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_KANA_HANGUL = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\uac00-\ud7af"
 _RUN = re.compile(rf"([{_HAN}]+)|([{_KANA_HANGUL}]+)|([^\W_]+)")
 _HAN_CHAR = re.compile(f"[{_HAN}]")
 
@@ -173,6 +173,8 @@ _PIECES = re.compile(rf"([{_HAN}])|([A-Za-z]+)|([0-9]+)|([!-/:-@\[-`{{-~]+)|(\n\
 
 def estimate_tokens(text: str, encoding: str = DEFAULT_ENCODING) -> int:
     """Tokens of a text by counting its characters by kind; within 15 % on a text of some length."""
+    if encoding not in _ENCODINGS:
+        raise ConfigError("encoding", encoding, " or ".join(_ENCODINGS))
     han, word, long, digits, marks, breaks, other = _ESTIMATE[encoding]
     total = 0.0
     for piece in _PIECES.finditer(text):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.parse import unquote
 
 import nbformat
 import psutil
@@ -131,14 +132,14 @@ def check_page(path: Path) -> None:
     ]
     assert "2 of 3 ran to the end" in soup.get_text()
     assert [tag["src"][:22] for tag in soup.find_all("img")] == ["data:image/png;base64,"]
+    alone(soup, path.parent)
+
+
+def alone(soup: BeautifulSoup, out: Path) -> None:
+    """Nothing on the page runs or is loaded, and its links lead somewhere."""
     targets = {tag["id"] for tag in soup.find_all(id=True)}
     assert {tag["href"][1:] for tag in soup.select("a[href^='#']")} <= targets
-    assert all((path.parent / tag["href"]).is_file() for tag in soup.select(".contents a:not([href^='#'])"))
-    alone(soup)
-
-
-def alone(soup: BeautifulSoup) -> None:
-    """Nothing on the page runs or is loaded."""
+    assert all((out / unquote(tag["href"])).is_file() for tag in soup.select(".contents a:not([href^='#'])"))
     assert soup.find_all(["script", "link", "iframe", "object", "embed"]) == []
     assert "default-src 'none'" in str(soup.find("meta", {"http-equiv": "Content-Security-Policy"}))
     for tag in soup.find_all(True):
@@ -161,7 +162,7 @@ def test_a_report_of_hostile_output_loads_nothing(shipped: Path, tmp_path: Path)
     assert "bad.example" not in re.sub(r"<div class=.*?highlight.*?</div>", "", text, flags=re.DOTALL)
     assert "interactive control: open the notebook in JupyterLab" in text
     soup = BeautifulSoup(text, "html.parser")
-    alone(soup)
+    alone(soup, report.path.parent)
     assert soup.select("a[href='https://fine.example/']")
     assert "<script src='https://shown.example/as-text.js'></script>" in soup.get_text()
     assert (tmp_path / "out" / "a b&<i>.ipynb").is_file()

@@ -23,6 +23,7 @@ from nbformat import v4
 from openclaw_lab import files
 from openclaw_lab.errors import ConfigError, DataError, LabError
 from openclaw_lab.notebook import server
+from openclaw_lab.notebook.signals import Stop, stoppable
 
 PROGRAM = """
 import sys
@@ -168,16 +169,30 @@ def test_a_lab_that_is_shut_down_from_its_menu_ends_well(labs: Any) -> None:
 
 
 @posix
-def test_stopped_before_it_answers(labs: Any) -> None:
+@pytest.mark.parametrize("seconds", [0.0, 0.02, 0.5])
+def test_stopped_before_it_answers(labs: Any, tmp_path: Path, seconds: float) -> None:
     lab = labs()
     until = time.monotonic() + 30
-    while not lab.children() and time.monotonic() < until:
-        time.sleep(0.01)
-    running = lab.children()
+    while not (running := lab.children()) and time.monotonic() < until:
+        pass
+    time.sleep(seconds)
     lab.process.send_signal(signal.SIGTERM)
     assert lab.process.wait(30) == 0, lab.text()
     assert running
     assert psutil.wait_procs(running, timeout=5)[1] == []
+
+
+def test_a_stop_waits_for_the_end_of_a_held_step() -> None:
+    done = []
+    with stoppable() as stop:
+        with pytest.raises(KeyboardInterrupt), stop.held():
+            done.append(signal.raise_signal(signal.SIGINT))
+        with stop.held():
+            done.append("again")
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert done == [None, "again"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.fixture
@@ -211,25 +226,21 @@ def test_a_port_out_of_range(here: None, tmp_path: Path, port: int) -> None:
 
 
 def test_a_port_that_is_taken_in_between_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped = []
+    lab = server._Server(tmp_path, tmp_path, Stop())
+    tried = []
 
-    class Server:
-        def __init__(self, folder: Path, port: int, own: Path) -> None:
-            self.port = port
+    def answer() -> None:
+        tried.append(lab.port)
+        if lab.port < 3:
+            raise LabError("ended")
 
-        def wait_until_it_answers(self) -> None:
-            if self.port < 3:
-                raise LabError("ended")
-
-        def stop(self) -> None:
-            stopped.append(self.port)
-
-    monkeypatch.setattr(server, "_Server", Server)
+    monkeypatch.setattr(lab, "begin", lambda: None)
+    monkeypatch.setattr(lab, "wait_until_it_answers", answer)
     monkeypatch.setattr(server, "_taken", lambda port: "busy")
-    assert server._first_that_starts([1, 2, 3, 4], tmp_path, tmp_path).port == 3
-    assert stopped == [1, 2]
+    lab.begin_on_one_of([1, 2, 3, 4])
+    assert tried == [1, 2, 3]
     with pytest.raises(ConfigError, match="expected a free port"):
-        server._first_that_starts([1, 2], tmp_path, tmp_path)
+        lab.begin_on_one_of([1, 2])
 
 
 def test_a_folder_that_is_a_file(here: None, tmp_path: Path) -> None:
@@ -239,13 +250,13 @@ def test_a_folder_that_is_a_file(here: None, tmp_path: Path) -> None:
 
 
 @posix
-def test_a_server_that_does_not_listen_is_ended_hard(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_does_not_listen_is_ended_hard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('on', flush=True); time.sleep(60)"
     command = [sys.executable, "-c", deaf]
     with subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE) as process:
         assert process.stdout
         process.stdout.readline()
-        lab = object.__new__(server._Server)
+        lab = server._Server(tmp_path, tmp_path, Stop())
         lab.process = process
         monkeypatch.setattr(server, "STOP_SECONDS", 0.2)
         lab.stop()

@@ -873,7 +873,7 @@ def test_a_writers_open_store_is_read_and_left_alone(tmp_path: Path, scratch: Pa
 
 
 WRITER = """
-import sys, stores
+import sys, time, stores
 from pathlib import Path
 connection = stores.connect(Path(sys.argv[1]))
 connection.execute("PRAGMA wal_autocheckpoint=100")
@@ -888,6 +888,7 @@ while True:
         stores.insert(connection, "s", number, stores.said(own, parent, str(number) * 50), packed=number % 2 == 0)
         parent = own
     connection.execute("COMMIT")
+    time.sleep(0.002)
 """
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from openclaw_lab.config import ReminderConfig
 from openclaw_lab.errors import TaskError
 from openclaw_lab.knobs import nearest
 from openclaw_lab.plugins.hooks import HookName
@@ -73,3 +74,17 @@ def host_profile(name: str) -> HostProfile:
     if name not in PROFILES:
         raise TaskError(f"host {name!r}", expected="a known host", todo=nearest(name, PROFILES))
     return PROFILES[name]
+
+
+def silent_hosts(reminders: ReminderConfig) -> tuple[str, ...]:
+    """The hosts on which a setting that reminds can never do so.
+
+    Where the prompt hook comes once a run and the counters start again with every run, they never pass 1.
+    """
+    needed = {
+        "interval": reminders.interval,
+        "since_save": max(reminders.since_save, reminders.since_reminder),
+        "event": reminders.min_gap,
+    }.get(reminders.policy, 0)
+    stuck = needed > 1 and reminders.scope == "run"
+    return tuple(name for name, profile in PROFILES.items() if stuck and profile.prompt_hook == "user_turn")

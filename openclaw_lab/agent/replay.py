@@ -55,9 +55,9 @@ class _Walk:
         yield from self._session_hook("session_start")
         previous = None
         for message in self._session.messages:
-            yield from self._cut()
             if message.role == "user" and previous != "user":
                 yield from self._end_run()
+            yield from self._cut()  # what was dropped before a user's turn was dropped between runs
             yield from self._message(message)
             if message.role != "system":
                 previous = message.role

@@ -17,7 +17,7 @@ import numpy as np
 from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.evaluate import Results
 from openclaw_lab.experiments.metrics import Array, MetricSpec, numbered, summed
-from openclaw_lab.experiments.table import Table
+from openclaw_lab.experiments.table import Displayed, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,13 +27,18 @@ _RESAMPLES = 2000
 _Index = np.ndarray[Any, np.dtype[np.intp]]
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Displayed):
     """Paired differences of settings against a baseline."""
 
-    table: Table
+    shown: Table
     baseline: str
     task: str
+
+    @property
+    def table(self) -> Table:
+        """One row a setting and metric."""
+        return self.shown
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -46,17 +51,11 @@ class Comparison:
 
         return plot_differences(self.frame, title=f"{self.task}: difference from {self.baseline}", ax=ax)
 
-    def __str__(self) -> str:
-        return str(self.table)
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return self.table.mimebundle()
-
 
 def compare(results: Mapping[str, Results], *, seed: int = 0) -> Comparison:
     """Compare settings measured on the same samples; the first is the baseline."""
+    if not isinstance(results, Mapping) or not all(isinstance(each, Results) for each in results.values()):
+        raise TaskError("compare", f"a {type(results).__name__}", "Results by name, {'seed': a, 'tuned': b}")
     if len(results) < 2:
         raise TaskError("compare", f"{len(results)} result(s)", "at least two, by name")
     (name, base), *others = results.items()

@@ -73,18 +73,32 @@ class Dataset(Sequence[Sample]):
 
     def where(self, **wanted: object) -> Dataset:
         """The samples whose attribute or field has the value (or one of the values) given."""
+        for name in wanted:
+            self.check_known(name)
         kept = tuple(
             sample for sample in self.samples if all(_is(sample, name, value) for name, value in wanted.items())
         )
         return self._with(kept)
 
+    def values(self, name: str) -> list[str]:
+        """The value of an attribute (`dataset`, `lang`, `kind`, `group`) or field of every sample, as text."""
+        self.check_known(name)
+        return [str(_get(sample, name, "")) for sample in self.samples]
+
+    def check_known(self, name: str) -> None:
+        """Refuse a name that is neither an attribute of a sample nor a field of any."""
+        fields = {each: None for sample in self.samples for each in sample.fields}
+        if name not in Sample.__slots__ and name not in fields and self.samples:
+            known = list(dict.fromkeys([*Sample.__slots__[:-1], *map(str, fields)]))
+            raise DataError(f"{self.name} {name!r}", expected="a field of the data", todo=nearest(name, known))
+
     @functools.cached_property
     def hash(self) -> str:
-        """Sixteen hex digits that name the content: ids, inputs and labels, in order."""
+        """Sixteen hex digits that name the content: inputs and labels, in order (ids may come from a file's name)."""
         digest = hashlib.sha256()
         for sample in self.samples:
             content = sample.input.messages if isinstance(sample.input, Session) else sample.input
-            digest.update(repr((sample.id, content, sample.label)).encode("utf-8", "surrogatepass"))
+            digest.update(repr((content, sample.label)).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()[:16]
 
     @property
@@ -120,7 +134,7 @@ class Dataset(Sequence[Sample]):
         return f"<Dataset {self}>"
 
     def _with(self, samples: tuple[Sample, ...]) -> Dataset:
-        return Dataset(self.name, self.format, samples)
+        return Dataset(self.name, self.format, samples, self.problems)
 
 
 def _value(value: object) -> str:
@@ -129,13 +143,19 @@ def _value(value: object) -> str:
     return "none" if value in (None, "") else str(value)
 
 
+def _get(sample: Sample, name: str, default: object = None) -> object:
+    return getattr(sample, name) if name in Sample.__slots__ else sample.fields.get(name, default)
+
+
 def _is(sample: Sample, name: str, value: object) -> bool:
-    found = getattr(sample, name) if name in Sample.__slots__ else sample.fields.get(name)
+    found = _get(sample, name)
     return found in value if isinstance(value, list | tuple | set) else found == value
 
 
 def load_dataset(source: str | Path, *, on_error: OnError = "raise") -> Dataset:
     """Load a bundled name ("injection/mini"), a file or a folder; the format is told by the rows themselves."""
+    if on_error not in ("raise", "skip"):
+        raise DataError("on_error", on_error, "raise or skip")
     path = _find(source)
     if _holds_sessions(path):
         return _load_sessions(path, str(source), on_error)
@@ -189,16 +209,20 @@ def bundled_names() -> list[str]:
 
 def data_files(folder: Path) -> list[Path]:
     """The data files of a folder, sorted; an error when there is none."""
-    files = sorted(path for path in folder.iterdir() if path.name.endswith(_TEXT_SUFFIXES) and path.is_file())
+    files = sorted(path for path in folder.iterdir() if _ends(path, *_TEXT_SUFFIXES) and path.is_file())
     if not files:
         raise DataError(str(folder), "a folder without data files", f"files ending in {', '.join(_TEXT_SUFFIXES)}")
     return files
 
 
 def _find(source: str | Path) -> Path:
-    path = Path(source).expanduser()
-    if path.exists():
-        return path
+    try:
+        path = Path(source).expanduser()
+        if str(source) and path.exists():
+            return path
+    except (OSError, RuntimeError) as error:  # a name too long for the system, a folder closed to us, ~nobody
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise DataError(excerpt(str(source)), reason, "the path of a file or folder") from None
     inside = bundled("datasets") / f"{source}.jsonl"
     if inside.is_file():
         return inside
@@ -228,11 +252,16 @@ FORMATS: tuple[RowFormat, ...] = (RowFormat("injection", ("text", "label"), "tex
 def _read_file(path: Path, problems: list[DataError]) -> tuple[RowFormat, list[Sample]]:
     row_format: RowFormat | None = None
     samples: list[Sample] = []
+    places: dict[str, str] = {}
     for where, row in read_rows(path, problems):
         if row_format is None:
             row_format = _tell(where, row)
         try:
-            samples.append(_sample(row_format, where, row, path))
+            sample = _sample(row_format, where, row, path)
+            if sample.id in places:
+                raise DataError(where, f"the id {sample.id!r} again, first at {places[sample.id]}", "one id a row")
+            places[sample.id] = where
+            samples.append(sample)
         except DataError as error:
             problems.append(error)
     if row_format is None:
@@ -244,14 +273,18 @@ def _read_file(path: Path, problems: list[DataError]) -> tuple[RowFormat, list[S
 
 def _tell(where: str, row: Mapping[str, Any]) -> RowFormat:
     """The format of a file by its first row; the nearest one when a field is missing."""
+    if _of_session(row):
+        raise DataError(
+            where, "a session", _formats_in_words(False), "put sessions in a .jsonl file or folder of their own"
+        )
     best = max(FORMATS, key=lambda each: len(set(each.needed) & row.keys()))
     if not set(best.needed) & row.keys():
         raise DataError(where, f"the fields {', '.join(map(str, list(row)[:8])) or 'none'}", _formats_in_words())
     return best
 
 
-def _formats_in_words() -> str:
-    return " or ".join(" and ".join(each.needed) for each in FORMATS) + " or messages"
+def _formats_in_words(sessions: bool = True) -> str:
+    return " or ".join([*(" and ".join(each.needed) for each in FORMATS), *(["messages"] if sessions else [])])
 
 
 def _sample(row_format: RowFormat, where: str, row: Mapping[str, Any], path: Path) -> Sample:
@@ -262,9 +295,9 @@ def _sample(row_format: RowFormat, where: str, row: Mapping[str, Any], path: Pat
     if not isinstance(text, str):
         raise DataError(f"{where} {row_format.text}", text, "a string")
     name = path.name.removesuffix(".gz").rpartition(".")[0]
-    known = {key: str(row.get(key) or "") for key in ("lang", "kind", "group")}
+    known = {key: "" if _missing(row.get(key)) else str(row[key]) for key in ("lang", "kind", "group")}
     line = where.rpartition(":")[2]
-    row_id = str(row["id"]) if row.get("id") not in (None, "") else f"{name}:{line}"
+    row_id = f"{name}:{line}" if _missing(row.get("id")) else str(row["id"])
     return Sample(row_id, text, _label(where, row[row_format.label]), name, **known, fields=dict(row))
 
 
@@ -274,21 +307,24 @@ def _label(where: str, value: object) -> int:
         value = float(value)
     if isinstance(value, int | float) and value in (0, 1):
         return int(value)
-    missing = value is None or value == "" or (isinstance(value, float) and math.isnan(value))
-    raise DataError(f"{where} label", "no value" if missing else value, "1 (attack) or 0 (harmless)")
+    raise DataError(f"{where} label", "no value" if _missing(value) else value, "1 (attack) or 0 (harmless)")
+
+
+def _missing(value: object) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
 
 
 def _unique_ids(samples: list[Sample], path: Path) -> tuple[Sample, ...]:
-    """An id that several files use gets the file's name in front; twice in one file is an error."""
-    in_file = Counter((sample.dataset, sample.id) for sample in samples)
-    for (name, row_id), count in in_file.items():
-        if count > 1:
-            raise DataError(f"{path}: {name}", f"the id {row_id!r} {count} times", "one id a row")
+    """An id that several files use gets the file's name in front."""
     everywhere = Counter(sample.id for sample in samples)
-    return tuple(
+    unique = tuple(
         sample if everywhere[sample.id] == 1 else replace(sample, id=f"{sample.dataset}/{sample.id}")
         for sample in samples
     )
+    for row_id, count in Counter(sample.id for sample in unique).items():
+        if count > 1:  # a.csv beside a.jsonl
+            raise DataError(str(path), f"the id {row_id!r} in {count} files of one name", "one id a row")
+    return unique
 
 
 # --- sessions -----------------------------------------------------------------------------------------------------
@@ -297,13 +333,24 @@ def _unique_ids(samples: list[Sample], path: Path) -> tuple[Sample, ...]:
 def _holds_sessions(path: Path) -> bool:
     """Whether a path is read by the transcript loader: a store, or JSON lines that are messages or OpenClaw records."""
     if path.is_dir():
-        files = [each for each in sorted(path.rglob("*")) if each.name.endswith((*_TEXT_SUFFIXES, *_STORE_SUFFIXES))]
-        return bool(files) and _holds_sessions(files[0])
-    if path.name.endswith(_STORE_SUFFIXES):
+        files = (each for each in sorted(path.rglob("*")) if _ends(each, *_TEXT_SUFFIXES, *_STORE_SUFFIXES))
+        telling = (each for each in files if not _ends(each, ".jsonl", ".jsonl.gz") or any(head(each)))
+        first = next(telling, None)
+        return first is not None and _holds_sessions(first)
+    if _ends(path, *_STORE_SUFFIXES):
         return True
-    if not path.name.endswith((".jsonl", ".jsonl.gz")):
-        return False
-    return any(row.keys() & {"messages", "role"} or row.get("type") in ("session", "message") for row in head(path))
+    return _ends(path, ".jsonl", ".jsonl.gz") and any(_of_session(row) for row in head(path))
+
+
+def _ends(path: Path, *suffixes: str) -> bool:
+    return path.name.lower().endswith(suffixes)
+
+
+def _of_session(row: Mapping[str, Any]) -> bool:
+    """Labelled rows may well have a field `role` or `type` too."""
+    if "messages" in row or any(set(each.needed) <= row.keys() for each in FORMATS):
+        return "messages" in row
+    return "role" in row or row.get("type") in ("session", "message")
 
 
 def _load_sessions(path: Path, name: str, on_error: OnError) -> Dataset:

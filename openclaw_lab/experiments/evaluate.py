@@ -14,7 +14,7 @@ from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import Dataset, as_dataset
 from openclaw_lab.experiments.metrics import Measured, Metric, numbered
-from openclaw_lab.experiments.table import Table
+from openclaw_lab.experiments.table import Displayed, Table
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.experiments.tasks import task_named
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class Results:
+@dataclass(frozen=True, repr=False)
+class Results(Displayed):
     """What one setting gave on one dataset."""
 
     task: Task
@@ -48,9 +48,8 @@ class Results:
         return self.task.errors(self.frame)
 
     def by(self, attribute: str = "dataset") -> Table:
-        """The metrics for each value of a sample's attribute (`dataset`, `lang`, `kind`, `group`)."""
-        values = np.array([str(getattr(sample, attribute)) for sample in self.data], dtype=object)
-        rows = {value: self._metrics(values == value) for value in sorted(set(values))}
+        """The metrics for each value of a sample's attribute (`dataset`, `lang`, `kind`, `group`) or field."""
+        rows = self._rows_by(attribute)
         return Table.of_metrics(rows, attribute, f"{self.task.name} by {attribute}")
 
     @property
@@ -68,14 +67,12 @@ class Results:
         """The headline metrics with their intervals; `by="dataset"` draws one group a value."""
         from openclaw_lab.ui.charts import plot_metrics
 
-        rows = {str(key): self._slice(by, key) for key in self._values(by)} if by else {"all": self.metrics}
+        rows = self._rows_by(by) if by else {"all": self.metrics}
         return plot_metrics(rows, self.task, title=f"{self.task.name}: {self.data.name}", ax=ax)
 
-    def _values(self, attribute: str) -> list[str]:
-        return sorted({str(getattr(sample, attribute)) for sample in self.data})
-
-    def _slice(self, attribute: str, value: str) -> Mapping[str, Metric]:
-        return self._metrics(np.array([str(getattr(sample, attribute)) == value for sample in self.data]))
+    def _rows_by(self, attribute: str) -> dict[str, Mapping[str, Metric]]:
+        values = np.array(self.data.values(attribute), dtype=object)
+        return {value: self._metrics(values == value) for value in sorted(set(values))}
 
     def _metrics(self, chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Metric]:
         measured = self.measured.of(chosen)
@@ -93,13 +90,9 @@ class Results:
         lines += [f"  {name:<24} {metric}" for name, metric in self.metrics.items()]
         return "\n".join(lines)
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        bundle = self.table.mimebundle()
-        if self.data.problems:
-            bundle["text/html"] += f"<p>{html.escape(str(self.data))}</p>"
-        return bundle
+    def _repr_html_(self) -> str:
+        left_out = f"<p>{html.escape(str(self.data))}</p>" if self.data.problems else ""
+        return super()._repr_html_() + left_out
 
 
 def evaluate(task: str | Task, data: object, config: LabConfig | None = None, **options: Any) -> Results:
@@ -108,10 +101,19 @@ def evaluate(task: str | Task, data: object, config: LabConfig | None = None, **
     `task` is a name or a Task; `data` a Dataset, a bundled name, a path, or a list of Sessions; `options` go to the
     task (`window=5` for "reminders").
     """
-    chosen, dataset, settings = task_named(task, options), as_dataset(data), config or LabConfig()
+    chosen, dataset, settings = task_named(task, options), as_dataset(data), settings_of(config)
     check_fits(chosen, dataset)
     prepared = chosen.prepare(dataset, settings)
     return Results(chosen, dataset, settings, chosen.measure(prepared, settings), prepared)
+
+
+def settings_of(config: object) -> LabConfig:
+    """The settings that an experiment was given, or the default ones."""
+    if config is None or isinstance(config, LabConfig):
+        return config or LabConfig()
+    raise TaskError(
+        "config", f"a {type(config).__name__}", "a LabConfig", "LabConfig.preset('seed').with_({…}) makes one"
+    )
 
 
 def check_fits(task: Task, data: Dataset) -> None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,9 +19,11 @@ from openclaw_lab.errors import DataError, TaskError
 from openclaw_lab.experiments.compare import clustered, paired_test
 from openclaw_lab.experiments.evaluate import Results, evaluate
 from openclaw_lab.experiments.metrics import MetricSpec, shown
+from openclaw_lab.exports.evidence import FORMAT
 from openclaw_lab.files import read_text
 
 _ALPHA = 0.05
+Part = TypeVar("Part", str, dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +50,19 @@ def gate(file: str | Path, *, data: str | Path | None = None, config: LabConfig 
     raw = [
         row for number, entry in enumerate(entries, 1) for row in _again(f"{path} result {number}", entry, data, config)
     ]
+    if not raw:
+        raise DataError(str(path), "no tallies of any metric", "at least one measured metric")
     return _holm(raw)
 
 
 def _entries(path: Path) -> list[Mapping[str, Any]]:
     try:
         content = json.loads(read_text(path))
-        entries = content["results"]
+        written, entries = content["format"], content["results"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DataError(str(path), expected="an evidence.json that export wrote") from None
+    if written != FORMAT:
+        raise DataError(f"{path} format", written, f"the format {FORMAT}", "export again with this version")
     if not isinstance(entries, list) or not entries:
         raise DataError(str(path), "no results", "at least one measured result", "export with evidence=[results]")
     return entries
@@ -65,26 +71,36 @@ def _entries(path: Path) -> list[Mapping[str, Any]]:
 def _again(
     where: str, entry: Mapping[str, Any], data: str | Path | None, config: LabConfig | None
 ) -> list[tuple[MetricSpec, Check]]:
-    try:
-        task, options = entry["task"], entry["options"]
-        name, digest = entry["data"]["name"], entry["data"]["hash"]
-        recorded, settings = entry["tallies"], config or LabConfig.from_dict(entry["config"])
-    except (KeyError, TypeError) as error:
-        raise DataError(where, f"no {error}", "a result that export wrote") from None
+    task, options = _part(where, entry, "task", str), _part(where, entry, "options", dict)
+    source = _part(where, entry, "data", dict)
+    name, digest = _part(where, source, "name", str), _part(where, source, "hash", str)
+    recorded, settings = _part(where, entry, "tallies", dict), config or LabConfig.from_dict(entry.get("config"))
+    if options.keys() & {"task", "data", "config"}:
+        raise DataError(f"{where} options", ", ".join(options), "options that the task knows")
     results = evaluate(task, data or name, settings, **options)
     if results.data.hash != digest:
         raise TaskError(where, f"the data {results.data.name} ({results.data.hash})", f"the recorded data ({digest})")
     return [_check(where, spec, recorded, results) for spec in results.task.metrics if spec.name in recorded]
 
 
+def _part(where: str, entry: object, name: str, kind: type[Part]) -> Part:
+    found = entry.get(name) if isinstance(entry, Mapping) else None
+    if not isinstance(found, kind):
+        raise DataError(f"{where} {name}", "nothing" if found is None else found, "what export wrote there")
+    return found
+
+
 def _check(where: str, spec: MetricSpec, recorded: Mapping[str, Any], results: Results) -> tuple[MetricSpec, Check]:
     try:
         top, bottom = (np.asarray(recorded[spec.name][side], dtype=float) for side in ("top", "bottom"))
-    except (KeyError, TypeError, ValueError):
-        raise DataError(f"{where} {spec.name}", expected="tallies that export wrote") from None
+        known = bool(np.isfinite(top).all() and np.isfinite(bottom).all())
+    except (KeyError, TypeError, ValueError, OverflowError):
+        known = False
+    if not known:
+        raise DataError(f"{where} {spec.name}", expected="tallies that export wrote")
     ours = clustered(spec, results)
     if top.shape != ours[0].shape or bottom.shape != ours[1].shape:
-        raise DataError(f"{where} {spec.name}", f"{len(top)} tallies", f"{len(ours[0])} tallies")
+        raise DataError(f"{where} {spec.name}", f"{top.size} and {bottom.size} tallies", f"{len(ours[0])} of each")
     before = spec.scale * float(top.sum() / bottom.sum()) if bottom.sum() else float("nan")
     now = spec.value(results.measured.tallies)
     p = paired_test((top, bottom), ours)[2]

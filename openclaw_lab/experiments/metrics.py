@@ -6,7 +6,8 @@ Every metric here is a ratio of two sums over units (rows, sessions or runs): re
     each unit counts for 0 or 1       Wilson's interval (Wilson 1927, doi 10.1080/01621459.1927.10502953)
     units count several times         Wilson's interval at the effective sample size n_eff = p(1-p)/Var(p), Var(p) being
                                       the ratio estimator's between clusters (Cochran 1977, Sampling Techniques, §6.4;
-                                      Franco et al. 2019, doi 10.1093/jssam/smy019)
+                                      Franco et al. 2019, doi 10.1093/jssam/smy019), times (z/t)² with (clusters − 1)
+                                      degrees of freedom (Korn and Graubard 1998, Survey Methodology 24, 193–201)
     not a proportion                  ratio ± t · √Var, t with (clusters − 1) degrees of freedom
 """
 
@@ -132,12 +133,14 @@ def interval(
 
 
 def _effective_size(ratio: float, variance: float, total: float, clusters: int) -> float:
-    """Independent trials that the clusters are worth: never more than were made."""
+    """Independent trials that the clusters are worth: never more than were made; fewer where the variance itself is
+    known from few clusters (Korn and Graubard 1998).
+    """
     if clusters == 1:
         return total
     if variance == 0:
         return float(clusters)
-    return min(total, ratio * (1 - ratio) / variance)
+    return min(total, ratio * (1 - ratio) / variance * (_Z / _t_quantile(clusters - 1)) ** 2)
 
 
 def wilson(p: float, n: float) -> tuple[float, float]:

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 # Work that is done sooner shows no bar.
-_PATIENCE = 0.5
+_PATIENCE = 2.0
 
 
 def progress(items: Sequence[Item], label: str, unit: str) -> Iterator[Item]:
-    """The items, one by one, under one bar that appears after half a second and goes when done or interrupted."""
+    """The items, one by one, under one bar that appears after two seconds and goes when done or interrupted."""
     if _quiet():
         yield from items
         return

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from openclaw_lab.errors import DataError, MissingExtra
+from openclaw_lab.errors import DataError, MissingExtra, excerpt
 from openclaw_lab.files import unreadable, wrong_encoding
 
 Rows = Iterator[tuple[str, Mapping[str, Any]]]
@@ -19,11 +19,11 @@ Rows = Iterator[tuple[str, Mapping[str, Any]]]
 
 def read_rows(path: Path, problems: list[DataError]) -> Rows:
     """(where, row) of every readable row; what cannot be read goes to `problems`."""
-    if path.name.endswith(".parquet"):
+    if path.name.lower().endswith(".parquet"):
         return _parquet_rows(path)
     data = _bytes(path)
-    if path.name.endswith(".csv"):
-        return _csv_rows(path, data)
+    if path.name.lower().endswith(".csv"):
+        return _csv_rows(path, data, problems)
     return _json_rows(path, data, problems)
 
 
@@ -69,18 +69,32 @@ def _no_constant(name: str) -> object:
     raise ValueError(f"the constant {name}, which is not JSON")
 
 
-def _csv_rows(path: Path, data: bytes) -> Rows:
+def _csv_rows(path: Path, data: bytes, problems: list[DataError]) -> Rows:
+    """Rows by the names in the first line; the place of a row is the line that it starts on."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise wrong_encoding(path, data[:4], error.start) from None
     csv.field_size_limit(2**31 - 1)
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    names: list[str] = []
+    start = 1
     try:
-        for row in reader:
-            yield f"{path}:{reader.line_num}", {key: value for key, value in row.items() if key is not None}
+        for cells in reader:
+            where, start = f"{path}:{start}", reader.line_num + 1
+            if not cells:
+                continue
+            if not names:
+                names = cells
+                if len(set(names)) < len(names):
+                    raise DataError(where, ", ".join(names), "each name once in the first line")
+            elif len(cells) == len(names):
+                yield where, dict(zip(names, cells, strict=True))
+            else:
+                found = f"{len(cells)} values: {excerpt(','.join(cells), 40)}"
+                problems.append(DataError(where, found, f"{len(names)} values, as the first line names"))
     except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num}", str(error), "a row of the CSV") from None
+        raise DataError(f"{path}:{start}", str(error), "a row of the CSV", "check its quotation marks") from None
 
 
 def _parquet_rows(path: Path) -> Rows:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import as_dataset
-from openclaw_lab.experiments.evaluate import Results, check_fits
+from openclaw_lab.experiments.evaluate import Results, check_fits, settings_of
 from openclaw_lab.experiments.metrics import Metric
 from openclaw_lab.experiments.progress import progress
-from openclaw_lab.experiments.table import Table, flat_metrics
+from openclaw_lab.experiments.table import Displayed, Table, flat_metrics
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.experiments.tasks import task_named
 
@@ -34,8 +34,8 @@ class Choice:
     metrics: Mapping[str, Metric]
 
 
-@dataclass(frozen=True)
-class Sweep:
+@dataclass(frozen=True, repr=False)
+class Sweep(Displayed):
     """What every setting of a space gave on one dataset."""
 
     task: Task
@@ -77,7 +77,7 @@ class Sweep:
         for name, limit in limits.items():
             value = choice.metrics[self.task.spec(name).name].value
             least = self.task.spec(name).better == "higher"
-            if math.isnan(value) or (value < limit if least else value > limit):
+            if not (value >= limit if least else value <= limit):  # nan keeps no limit
                 return False
         return True
 
@@ -87,22 +87,22 @@ class Sweep:
 
         return plot_sweep(self, ax=ax, x=x, y=y, by=by)
 
-    def __str__(self) -> str:
-        return str(self.table)
 
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return self.table.mimebundle()
+def _listed(name: str, values: object) -> list[Any]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TaskError(f"sweep {name}", values, "a list of values")
+    return list(values)
 
 
 def sweep(
     task: str | Task, data: object, config: LabConfig | None = None, space: Space | None = None, **options: Any
 ) -> Sweep:
     """Measure every combination of the values given for dotted names: `{"reminders.interval": range(1, 11)}`."""
-    chosen, dataset, base = task_named(task, options), as_dataset(data), config or LabConfig()
+    chosen, dataset, base = task_named(task, options), as_dataset(data), settings_of(config)
     check_fits(chosen, dataset)
-    values = {name: list(each) for name, each in (space or {}).items()}
+    if not isinstance(space or {}, Mapping):
+        raise TaskError("sweep", space, "lists of values by setting, {'reminders.interval': range(1, 11)}")
+    values = {name: _listed(name, each) for name, each in (space or {}).items()}
     if not values or not all(values.values()):
         raise TaskError("sweep", values, "at least one value for at least one setting")
     settings = [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
@@ -114,5 +114,5 @@ def sweep(
         if key not in prepared:
             prepared[key] = chosen.prepare(dataset, each)
         results = Results(chosen, dataset, each, chosen.measure(prepared[key], each), prepared[key])
-        choices.append(Choice(each, setting, results.metrics))
+        choices.append(Choice(each, {name: each.get(name) for name in setting}, results.metrics))
     return Sweep(chosen, tuple(values), tuple(choices), dataset.name)

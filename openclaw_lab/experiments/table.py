@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class Table:
+class Displayed(ABC):
+    """What Jupyter and a terminal do with anything that is shown as a Table."""
+
+    @property
+    @abstractmethod
+    def table(self) -> Table:
+        """What is shown."""
+
+    def __str__(self) -> str:
+        return str(self.table)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return self.table.mimebundle()["text/html"]
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {**self.table.mimebundle(), "text/plain": str(self), "text/html": self._repr_html_()}
+
+
+@dataclass(frozen=True, repr=False)
+class Table(Displayed):
     """A frame with a title; `frame` holds the plain numbers, the display shows value and interval together."""
 
     frame: pd.DataFrame
@@ -38,10 +60,13 @@ class Table:
         names = tuple(dict.fromkeys(name for metrics in rows.values() for name in metrics))
         return cls(pd.DataFrame(flat), title, names)
 
+    @property
+    def table(self) -> Table:
+        """Itself."""
+        return self
+
     def __str__(self) -> str:
         return f"{self.title}\n{self.shown().to_string(index=False)}"
-
-    __repr__ = __str__
 
     def shown(self) -> pd.DataFrame:
         """The table as a reader sees it: short numbers, the interval beside its value."""
@@ -63,9 +88,6 @@ class Table:
         body = self.shown().to_html(index=False, border=0, escape=True, classes="openclaw-lab")
         title = f"<p><b>{html.escape(self.title)}</b></p>" if self.title else ""
         return {"text/html": title + body, "text/plain": str(self), "text/csv": self.frame.to_csv(index=False)}
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return self.mimebundle()
 
 
 def flat_metrics(metrics: Mapping[str, Metric]) -> dict[str, float | str]:

@@ -10,6 +10,7 @@ import importlib.metadata
 import math
 import platform
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import openclaw_lab
@@ -72,12 +73,14 @@ def metric_json(metric: Metric) -> dict[str, Any]:
     return {**{name: _plain(value) for name, value in numbers.items()}, "n": metric.n, "kind": metric.kind}
 
 
-def _tallies(pair: tuple[Any, Any]) -> Mapping[str, list[float]]:
+def _tallies(pair: tuple[Any, Any]) -> Mapping[str, list[float | None]]:
     top, bottom = ([_short(value) for value in side.tolist()] for side in pair)
     return {"top": top, "bottom": bottom}
 
 
-def _short(value: float) -> float:
+def _short(value: float) -> float | None:
+    if not math.isfinite(value):
+        return None
     return int(value) if value == int(value) else round(value, 9)
 
 
@@ -87,7 +90,6 @@ def _plain(value: object) -> object:
 
 def _without_home(name: str) -> str:
     """A path without the user's name in it."""
-    from pathlib import Path
-
-    home = str(Path.home())
-    return f"~{name[len(home) :]}" if name.startswith(home) and home != "/" else name
+    home, path = Path.home(), Path(name)
+    inside = home != Path("/") and path.is_relative_to(home)
+    return str(Path("~") / path.relative_to(home)) if inside else name

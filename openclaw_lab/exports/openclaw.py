@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openclaw_lab.config import MODE_INTERVALS, LabConfig
+from openclaw_lab.agent.host import silent_hosts
+from openclaw_lab.config import MODE_INTERVALS, LabConfig, ReminderConfig
 from openclaw_lab.errors import ExportError
 from openclaw_lab.exports.evidence import evidence_of
 from openclaw_lab.exports.report import report
@@ -39,16 +40,19 @@ RECORD = ".openclaw-lab-export.json"
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Where the export is, its files, and what its settings cannot carry to the host."""
+    """Where the export is, its files, what its settings cannot carry, and the hosts on which they never remind."""
 
     folder: Path
     files: tuple[str, ...]
     not_carried: tuple[str, ...] = ()
+    silent_on: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{self.folder}: {', '.join(self.files)}"]
         if self.not_carried:
             lines.append(f"not carried by the plugin's six settings: {', '.join(self.not_carried)} (see {REPORT})")
+        if self.silent_on:
+            lines.append(f"these reminders never fire on {', '.join(self.silent_on)} (see {REPORT})")
         return "\n".join(lines)
 
 
@@ -57,8 +61,7 @@ def export(config: LabConfig, folder: str | Path, evidence: Sequence[object] = (
 
     A folder that holds anything this function did not write, or that was edited since, is refused.
     """
-    target = Path(folder).expanduser().absolute()
-    _check_target(target)
+    target = _target(folder)
     shown = evidence_of(config, evidence)
     left_out = not_carried(config)
     texts = {
@@ -69,7 +72,7 @@ def export(config: LabConfig, folder: str | Path, evidence: Sequence[object] = (
         REPORT: report(config, shown, left_out),
     }
     _write_folder(target, texts, private=_has_secret(config))
-    return Exported(target, tuple(texts), left_out)
+    return Exported(target, tuple(texts), left_out, silent_hosts(config.reminders))
 
 
 def plugin_settings(config: LabConfig) -> dict[str, Any]:
@@ -106,18 +109,23 @@ def not_carried(config: LabConfig) -> tuple[str, ...]:
         carried |= {"reminders.policy", "reminders.interval"}
     if config.redaction.preset in ("relaxed", "seed"):
         carried.add("redaction.preset")
-    unused = _unused(config)
+    unused = _unused(config.reminders)
     return tuple(name for name in config.differences(seed) if name not in carried | unused)
 
 
-def _unused(config: LabConfig) -> set[str]:
-    """Settings that only matter under another policy, and the host, which is where it runs and not what it does."""
+def _unused(reminders: ReminderConfig) -> set[str]:
+    """Settings that do nothing beside the others, and the host, which is where it runs and not what it does."""
     used = {
         "off": set(), "interval": {"interval"}, "since_save": {"since_save", "since_reminder"},
         "token_gap": {"token_gap"}, "event": {"events", "min_gap"},
-    }[config.reminders.policy]  # fmt: skip
-    every = {"interval", "since_save", "since_reminder", "token_gap", "events", "min_gap"}
-    return {"reminders.host", *(f"reminders.{name}" for name in every - used)}
+    }[reminders.policy]  # fmt: skip
+    every = {each.field for each in reminders.knobs()} - {"policy"}
+    if reminders.policy != "off":
+        used |= {"scope", "start", "language"} | ({"unit"} if reminders.policy != "token_gap" else set())
+        texts = {"reminder"} | ({"start"} if reminders.start != "off" else set())
+        spoken = ("zh", "en") if reminders.language == "auto" else (reminders.language,)
+        used |= {f"{kind}_text_{each}" for kind in texts for each in spoken}
+    return {f"reminders.{name}" for name in every - used}
 
 
 def patch_json5(config: LabConfig) -> str:
@@ -137,12 +145,13 @@ def seed_config(config: LabConfig) -> dict[str, Any]:
     return {"plugins": {"entries": {"knowhub": {"enabled": True, "config": plugin_settings(config)}}}}
 
 
-_NUMBERS = re.compile(r"\[\s+(-?\d[-\d.,\se+]*?)\s+\]")
+# Only where json.dumps broke lines, which no string in JSON does.
+_NUMBERS = re.compile(r"\[\n\s+(-?\d[-\d.,\se+]*?)\n\s*\]")
 
 
 def _json(value: object) -> str:
     """Indented JSON with lists of numbers on one line."""
-    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False, default=str)
     return _NUMBERS.sub(lambda match: f"[{' '.join(match.group(1).split())}]", text) + "\n"
 
 
@@ -153,11 +162,31 @@ def _has_secret(config: LabConfig) -> bool:
 # --- the folder ---------------------------------------------------------------------------------------------------
 
 
+def _target(folder: str | Path) -> Path:
+    """Where to export to, as a path without `..`; an ExportError where that would touch what is not ours."""
+    try:
+        target = Path(os.path.abspath(Path(folder).expanduser()))
+        _check_target(target)
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: `~nobody`; ValueError: a NUL in the name
+        raise _unusable(folder, error) from None
+    return target
+
+
+def _unusable(folder: str | Path, error: Exception) -> ExportError:
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return ExportError(str(folder), reason, "a place that can be written", "choose another folder")
+
+
 def _check_target(target: Path) -> None:
-    if not target.exists() and not target.is_symlink():
+    if target.is_symlink():
+        raise ExportError(str(target), "a link", "a new folder, or one that export wrote", "name what it points to")
+    if not target.exists():
         return
     if not target.is_dir():
         raise ExportError(str(target), "a file", "a new folder, or one that export wrote", "choose another name")
+    if Path.cwd().is_relative_to(target):
+        # The folder is replaced as a whole; whoever stands in it would be left in a deleted one.
+        raise ExportError(str(target), "the current folder", "a folder inside or beside it", "name a new folder")
     present = {path.name for path in target.iterdir()}
     if not present:
         return
@@ -196,9 +225,8 @@ def _write_folder(target: Path, texts: Mapping[str, str], *, private: bool) -> N
         write_text(beside / RECORD, _json(record))
         os.chmod(beside, 0o755)
         _put_in_place(beside, target)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ExportError(str(target), reason, "a place that can be written", "choose another folder") from None
+    except (OSError, ValueError) as error:
+        raise _unusable(target, error) from None
     finally:
         if beside is not None:
             shutil.rmtree(beside, ignore_errors=True)
@@ -211,7 +239,7 @@ def _put_in_place(beside: Path, target: Path) -> None:
         os.replace(target, old)
     try:
         os.replace(beside, target)
-    except OSError:
+    except BaseException:
         if replaced:
             with contextlib.suppress(OSError):
                 os.replace(old, target)

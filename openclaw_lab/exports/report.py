@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from openclaw_lab.agent.host import silent_hosts
 from openclaw_lab.config import LabConfig
 from openclaw_lab.experiments.metrics import shown
 from openclaw_lab.text import Language
@@ -18,6 +19,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "lost": "Not carried by the plugin's six settings",
         "lost_why": "The plugin of the seed document knows six settings; it will not do these, and the evidence below "
         "that depends on them does not describe it:",
+        "silent": "**These reminders never fire on {}**: the host builds a prompt once a run, and the counters start "
+        "again with every run, so they never pass 1.",
         "evidence": "Evidence", "no_evidence": "None was given: nothing here says that these settings are good.",
         "metric": "metric", "interval": "95 % interval", "kind": "kind", "data": "data", "samples": "samples",
         "left_out": "left out", "other": "measured with other settings of this task than the exported ones",
@@ -32,6 +35,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "setting": "设置", "value": "值", "seed": "种子", "none": "无。",
         "lost": "插件的六项设置带不走的内容",
         "lost_why": "种子文档的插件只有六项设置；下列设置它不会执行，下面依赖它们的证据也不描述它：",
+        "silent": "**这些提醒在 {} 上永远不会触发**：主机每次运行只构建一次提示，计数器又随之重新开始，数不过 1。",
         "evidence": "证据", "no_evidence": "没有提供证据：这里没有任何内容说明这些设置是好的。",
         "metric": "指标", "interval": "95% 区间", "kind": "性质", "data": "数据", "samples": "样本数",
         "left_out": "未计入", "other": "测量时该任务的设置与导出的不同",
@@ -60,6 +64,8 @@ def _part(words: Mapping[str, str], config: LabConfig, evidence: Mapping[str, An
     lines += [f"## {words['changed']}", "", *_changes(words, config), ""]
     if lost:
         lines += [f"## {words['lost']}", "", words["lost_why"], "", *(f"- `{name}`" for name in lost), ""]
+    if silent := silent_hosts(config.reminders):
+        lines += [words["silent"].format(", ".join(silent)), ""]
     lines += [f"## {words['evidence']}", ""]
     if not evidence["results"] and not evidence["comparisons"]:
         lines += [words["no_evidence"], ""]
@@ -73,7 +79,7 @@ def _part(words: Mapping[str, str], config: LabConfig, evidence: Mapping[str, An
 def _changes(words: Mapping[str, str], config: LabConfig) -> list[str]:
     knobs = LabConfig.knobs()
     rows = [
-        [f"`{name}`", _cell(knobs[name].shown(ours)), _cell(knobs[name].shown(seed))]
+        [f"`{name}`", knobs[name].shown(ours), knobs[name].shown(seed)]
         for name, (ours, seed) in config.differences(LabConfig.preset("seed")).items()
     ]
     return _table([words["setting"], words["value"], words["seed"]], rows) if rows else [words["none"]]
@@ -121,6 +127,6 @@ def _cell(value: object) -> str:
     return text.replace("|", "\\|").replace("\n", "⏎") or "–"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     return [*lines, *(f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows)]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from openclaw_lab.errors import excerpt
 
@@ -56,10 +57,10 @@ def _contents(pages: Sequence[Page], left: Sequence[str]) -> str:
 
 def _row(page: Page) -> str:
     name, status = html.escape(page.name), html.escape(page.status)
-    links = " ".join(f"<a href='{html.escape(link)}'>{html.escape(Path(link).name)}</a>" for link in page.links)
+    links = " ".join(f"<a href='{quote(link)}'>{html.escape(Path(link).name)}</a>" for link in page.links)
     kind = "ok" if page.status == "ok" else "failed"
     return (
-        f"<tr><td><a href='#{name}'>{name}</a></td><td>{html.escape(title(page.notebook))}</td>"
+        f"<tr><td><a href='#{_anchor(page)}'>{name}</a></td><td>{html.escape(title(page.notebook))}</td>"
         f"<td class='{kind}'>{status}</td><td>{page.seconds:.1f}</td><td>{links}</td></tr>"
     )
 
@@ -67,7 +68,12 @@ def _row(page: Page) -> str:
 def _section(page: Page) -> str:
     name = html.escape(page.name)
     failed = "" if page.status == "ok" else f"<p class='failed'>{html.escape(page.status)}</p>"
-    return f"<section id='{name}'><p class='source'>{name}</p>{failed}{_alone(_body(page), page.name)}</section>"
+    cells = _alone(_body(page), _anchor(page))
+    return f"<section id='{_anchor(page)}'><p class='source'>{name}</p>{failed}{cells}</section>"
+
+
+def _anchor(page: Page) -> str:
+    return re.sub(r"\W+", "-", page.name)
 
 
 def _body(page: Page) -> str:

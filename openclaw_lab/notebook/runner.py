@@ -264,8 +264,8 @@ def _in_own_loop(work: Coroutine[Any, Any, Failure | None]) -> Failure | None:
         return await work
 
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(asyncio.run, cancellable())
         try:
+            done = pool.submit(asyncio.run, cancellable())
             while not wait([done], 0.5).done:  # a wait without a limit cannot be interrupted on Windows
                 pass
         except KeyboardInterrupt:

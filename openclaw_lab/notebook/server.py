@@ -24,7 +24,7 @@ from typing import Any, TextIO
 
 from openclaw_lab import files
 from openclaw_lab.errors import ConfigError, LabError
-from openclaw_lab.notebook.signals import stoppable
+from openclaw_lab.notebook.signals import Stop, stoppable
 from openclaw_lab.notebook.workspace import prepare
 
 HOST = "127.0.0.1"
@@ -46,12 +46,11 @@ def start(
     out = out or sys.stdout
     workspace = prepare(folder)
     print(workspace.summary(), file=out, flush=True)
-    with stoppable(), tempfile.TemporaryDirectory(prefix="openclaw-lab-") as own:
+    ports = _ports(port)
+    with stoppable() as stop, tempfile.TemporaryDirectory(prefix="openclaw-lab-") as own:
+        server = _Server(workspace.folder, Path(own), stop)
         try:
-            server = _first_that_starts(_ports(port), workspace.folder, Path(own))
-        except KeyboardInterrupt:
-            return 0
-        try:
+            server.begin_on_one_of(ports)
             _announce(server, browser, out)
             return server.wait()
         except KeyboardInterrupt:
@@ -91,43 +90,54 @@ def _taken(port: int) -> str:
     return ""
 
 
-def _first_that_starts(ports: Iterable[int], folder: Path, own: Path) -> _Server:
-    """A server that answers. A port that another program took meanwhile is passed over."""
-    for port in ports:
-        server = _Server(folder, port, own)
-        try:
-            server.wait_until_it_answers()
-        except LabError:
-            server.stop()
-            if not _taken(port):
-                raise
-        except BaseException:
-            server.stop()
-            raise
-        else:
-            return server
-    raise ConfigError("port", "only ports that other programs use", "a free port", "name one that is free")
-
-
 class _Server:
     """One JupyterLab in a process group of its own, so that Ctrl-C reaches only this program, which then stops it."""
 
-    def __init__(self, folder: Path, port: int, own: Path) -> None:
-        self.port, self.token, self.log = port, secrets.token_hex(24), own / "jupyter.log"
-        page = f"/lab/tree/{FIRST_PAGE}" if (folder / FIRST_PAGE).is_file() else "/lab"
-        self.url = f"http://{HOST}:{port}{page}?token={self.token}"
+    def __init__(self, folder: Path, own: Path, stop: Stop) -> None:
+        self.folder, self.own, self.held = folder, own, stop.held
+        self.port, self.token, self.log = 0, secrets.token_hex(24), own / "jupyter.log"
+        self.page = f"/lab/tree/{FIRST_PAGE}" if (folder / FIRST_PAGE).is_file() else "/lab"
+        self.process: subprocess.Popen[bytes] | None = None
         _write_settings(own, self.token)
-        command = [sys.executable, "-P", "-m", "jupyterlab", *_arguments(folder, port, page, own)]
-        with self.log.open("wb") as log:
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}{self.page}?token={self.token}"
+
+    def begin_on_one_of(self, ports: Iterable[int]) -> None:
+        """Return when it answers. A port that another program took meanwhile is passed over."""
+        for self.port in ports:
+            try:
+                self.begin()
+                return self.wait_until_it_answers()
+            except LabError:
+                self.stop()
+                if not _taken(self.port):
+                    raise
+        raise ConfigError("port", "only ports that other programs use", "a free port", "name one that is free")
+
+    def begin(self) -> None:
+        command = [sys.executable, "-P", "-m", "jupyterlab", *_arguments(self.folder, self.port, self.page, self.own)]
+        with self.held(), self.log.open("wb") as log:  # a stop in the middle would lose the process
             self.process = subprocess.Popen(
-                command, cwd=folder, env=_environment(own), stdin=subprocess.DEVNULL, stdout=log, stderr=log, **_group()
+                command,
+                cwd=self.folder,
+                env=_environment(self.own),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                **_group(),
             )
+
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self.process.poll() if self.process else 0
 
     def wait_until_it_answers(self) -> None:
         """Return when the server answers with our token; LabError when it dies or takes too long."""
         until = time.monotonic() + START_SECONDS
         while not self.answers("GET", "/api/status"):
-            if (code := self.process.poll()) is not None:
+            if (code := self.exit_code()) is not None:
                 raise self.died(code)
             if time.monotonic() > until:
                 raise LabError(f"JupyterLab gave no answer in {START_SECONDS:.0f} s: {self.last_lines()}")
@@ -135,7 +145,7 @@ class _Server:
 
     def wait(self) -> int:
         """Return 0 when the server was shut down from its own menu; LabError when it dies."""
-        while (code := self.process.poll()) is None:
+        while (code := self.exit_code()) is None:
             time.sleep(0.3)
         if code:
             raise self.died(code)
@@ -154,26 +164,20 @@ class _Server:
 
     def stop(self) -> None:
         """End the server, which ends its kernels; a server that does not listen, or a second Ctrl-C, ends it hard."""
+        if self.process is None:
+            return
         try:
             if self.process.poll() is None:
-                self.ask_to_end()
+                self.ask_to_end(self.process)
                 self.process.wait(STOP_SECONDS)
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
-            self.kill()
+            _kill(self.process)
 
-    def ask_to_end(self) -> None:
+    def ask_to_end(self, process: subprocess.Popen[bytes]) -> None:
         if sys.platform == "win32":
             self.answers("POST", "/api/shutdown")
         else:
-            self.process.terminate()
-
-    def kill(self) -> None:
-        """The whole group at once; kernels see that their parent is gone and end by themselves."""
-        if sys.platform == "win32":
-            self.process.kill()
-        else:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+            process.terminate()
 
     def died(self, code: int) -> LabError:
         where = f"JupyterLab ended with exit code {code}"
@@ -183,6 +187,15 @@ class _Server:
         """The end of what the server printed, as one line."""
         text = self.log.read_bytes().decode("utf-8", "replace")
         return " / ".join(line.strip() for line in text.splitlines() if line.strip())[-_TAIL:] or "it printed nothing"
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """The whole group at once; kernels see that their parent is gone and end by themselves."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _arguments(folder: Path, port: int, page: str, own: Path) -> list[str]:

@@ -6,12 +6,13 @@ A handler that raises is recorded in the trace and skipped, as the real host doe
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from openclaw_lab.errors import HookError
+from openclaw_lab.errors import HookError, excerpt
 from openclaw_lab.knobs import nearest
 from openclaw_lab.messages import Message
 
@@ -62,6 +63,7 @@ class Injection:
     kind: str
 
 
+_ERROR = 200  # characters of an error that a trace keeps
 Handler = Callable[[HookEvent], Injection | None]
 
 
@@ -91,27 +93,30 @@ class HookBus:
 
     def emit(self, event: HookEvent) -> list[Firing]:
         """Call every handler of the event's hook; one Firing each, none when nobody listens."""
-        return [_fire(event, plugin, handler) for _, plugin, handler in self._handlers[event.hook]]
+        return [_fire(event, plugin, handler) for _, plugin, handler in tuple(self._handlers[event.hook])]
 
 
-def _answer(firing: Firing | None) -> tuple[str, str]:
-    if firing is None:
-        return "", ""
-    return (firing.injection.kind, firing.injection.text) if firing.injection else (firing.error, "")
+def _answers(firings: Sequence[Firing]) -> tuple[str, str]:
+    """What came back for one event, kinds and errors, and the texts, of all handlers that answered."""
+    kinds = [firing.injection.kind if firing.injection else firing.error for firing in firings]
+    texts = [firing.injection.text for firing in firings if firing.injection]
+    return "; ".join(kinds), "\n\n".join(texts)
 
 
 def _fire(event: HookEvent, plugin: str, handler: Handler) -> Firing:
     try:
-        answer = handler(event)
+        answer: object = handler(event)
         if answer is None:
             return Firing(event, plugin)
-        if not isinstance(answer, Injection) or event.hook not in PROMPT_HOOKS:
-            raise HookError(
-                f"{plugin or 'a handler'} on {event.hook}", answer, "no answer to a hook that builds no prompt"
-            )
+        if inspect.iscoroutine(answer):
+            answer.close()  # else Python complains later that nobody awaited it
+        builds = event.hook in PROMPT_HOOKS
+        if not builds or not isinstance(answer, Injection) or not isinstance(answer.text, str):
+            wanted = "an Injection of text, or None" if builds else "no answer to a hook that builds no prompt"
+            raise HookError(f"{plugin or 'a handler'} on {event.hook}", answer, wanted)
         return Firing(event, plugin, answer)
     except Exception as error:  # a plugin's fault must not stop the others: the host skips the handler too
-        return Firing(event, plugin, error=f"{type(error).__name__}: {error}")
+        return Firing(event, plugin, error=excerpt(f"{type(error).__name__}: {error}", _ERROR))
 
 
 @dataclass(frozen=True)
@@ -130,20 +135,23 @@ class Trace:
     @property
     def injections(self) -> list[Firing]:
         """The firings that put text into a prompt."""
-        return [firing for firing in self.firings if firing.injection]
+        return [firing for firing in self.firings if firing.injection and firing.injection.text]
 
     @property
     def errors(self) -> list[Firing]:
-        """The firings whose handler raised."""
+        """The firings whose handler raised, or answered what it must not."""
         return [firing for firing in self.firings if firing.error]
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a hook event: run, call, message, hook, answer (what came back: kind, or an error), text."""
+        """One row a hook event: run, call, message, hook, answer (each kind or error that came back), text."""
         import pandas as pd
 
-        answers = {id(firing.event): firing for firing in self.firings if firing.injection or firing.error}
-        rows = [[e.run, e.call, e.at, e.hook, *_answer(answers.get(id(e)))] for e in self.events]
+        answers: dict[int, list[Firing]] = {}
+        for firing in self.firings:
+            if firing.injection or firing.error:
+                answers.setdefault(id(firing.event), []).append(firing)
+        rows = [[e.run, e.call, e.at, e.hook, *_answers(answers.get(id(e), []))] for e in self.events]
         return pd.DataFrame(rows, columns=["run", "call", "message", "hook", "answer", "text"])
 
     def __str__(self) -> str:

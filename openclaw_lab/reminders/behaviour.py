@@ -35,7 +35,8 @@ class Behaviour:
         """Probability of a save at each opportunity; `gap` is infinite where no reminder came before."""
         import numpy as np
 
-        pull = np.exp(-self.decay * gap) * self.extra_factor**extra * self.repeat_factor ** (repeats / 0.05)
+        kept = np.where(np.isinf(gap), 0.0, np.exp(-self.decay * np.where(np.isinf(gap), 0.0, gap)))
+        pull = kept * self.extra_factor**extra * self.repeat_factor ** (repeats / 0.05)
         return self.floor + (self.p0 - self.floor) * pull
 
 

@@ -52,14 +52,18 @@ _FAILED = _any(
     r"\b(?:fatal|panic|critical)\b[: ]",
     r"""["']error["']\s*:\s*["'{\[]""",
     r"""["'](?:ok|success)["']\s*:\s*false""",
-    r"""["']code["']\s*:\s*[1-9]\d\d""",
+    r"""["']code["']\s*:\s*(?!2\d\d)[1-9]\d\d""",
     r"""["']status["']\s*:\s*(?:["'](?:error|failed|failure)|[45]\d\d)""",
     r"\bhttp(?:/\d(?:\.\d)?)? (?:error )?[45]\d\d\b|^[45]\d\d$",
     r"^\s*failed\b|\b[1-9]\d* (?:failed|failing|errors?)\b",
     r"失败|超时|权限不足|拒绝访问|报错|错误[:：]|异常[:：]|无法|找不到|不支持",
 )
 _NO_FAILURE = _any(
-    r"\b(?:0|no) (?:failed|errors?|failures?)\b|\berrors?: 0\b", r"无(?:错误|异常|失败)|没有(?:错误|报错|失败)"
+    # source code that was read, not what came of running it
+    r"^[ \t]*(?:[\w./-]{0,200}[:\t ]?\d{1,7}[:\t ]+)?(?:\}[ \t]*)?"
+    r"(?:async def|def|class|except|catch|function|func|import|from)\b.*$",
+    r"\b(?:0|no) (?:failed|errors?|failures?)\b|\berrors?: 0\b",
+    r"无(?:错误|异常|失败)|没有(?:错误|报错|失败)",
 )
 
 _FEEDBACK = _any(
@@ -86,13 +90,17 @@ _LOOKED_AT = 2000
 
 
 class OpportunityFinder:
-    """Goes through one session, message by message; `last_failed` says whether the last tool result was a failure."""
+    """Goes through one session, message by message.
+
+    `last_call` is the call that the last tool result answered (None: it is not known), `last_failed` whether it failed.
+    """
 
     def __init__(self) -> None:
+        self.last_call: ToolCall | None = None
         self.last_failed = False
         self._index = -1
-        self._open: dict[str | None, ToolCall] = {}
-        self._order: list[ToolCall] = []
+        self._open: dict[str, ToolCall] = {}
+        self._latest: list[ToolCall] = []
         self._failing: set[str] = set()
         self._known: set[str] = set()
         self._answered = False
@@ -132,11 +140,11 @@ class OpportunityFinder:
         closes = not message.tool_calls and message.stop_reason not in ("aborted", "error")
         text = message.text.rstrip()
         self._closing = self._index if closes and text and text[-1] not in "?？" else None
-        self._order = list(message.tool_calls)
-        self._open.update({call.id: call for call in message.tool_calls})
+        self._latest = list(message.tool_calls)
+        self._open.update({call.id: call for call in message.tool_calls if call.id})
 
     def _see_result(self, message: Message) -> list[Opportunity]:
-        call = self._open.pop(message.tool_call_id, None) or (self._order[0] if self._order else None)
+        call = self.last_call = self._answered_call(message)
         self.last_failed = failed(message)
         if call is None:
             return []
@@ -150,6 +158,15 @@ class OpportunityFinder:
             return [self._found("recovery")]
         return [self._found("new_resource")] if new else []
 
+    def _answered_call(self, result: Message) -> ToolCall | None:
+        """The call that a result answers: by its id, else by its name, else the oldest call still open."""
+        call = self._open.pop(result.tool_call_id or "", None)
+        if call is None and self._latest:
+            call = next((each for each in self._latest if each.name == result.name), self._latest[0])
+        if call in self._latest:
+            self._latest.remove(call)
+        return call
+
     def _found(self, kind: OpportunityKind) -> Opportunity:
         self._taught = True
         return Opportunity(self._index, kind)
@@ -158,12 +175,13 @@ class OpportunityFinder:
 def find_opportunities(session: Session) -> tuple[Opportunity, ...]:
     """All moments worth remembering in a recorded session by these rules, in order of their messages."""
     finder, found = OpportunityFinder(), []
+    resets = {cut.at for cut in session.cuts if cut.kind == "reset"}
     previous = None
-    for message in session.messages:
-        if message.role == "user" and previous not in (None, "user"):
+    for index, message in enumerate(session.messages):
+        if index in resets or (message.role == "user" and previous not in (None, "user")):
             found += finder.run_end()
         found += finder.see(message)
-        previous = message.role
+        previous = message.role if message.role != "system" else previous
     found += finder.run_end()
     return tuple(sorted(found, key=lambda each: each.index))
 

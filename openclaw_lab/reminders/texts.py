@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from openclaw_lab.config import ReminderConfig
@@ -42,3 +43,8 @@ def text_for(kind: TextKind, config: ReminderConfig, spoken: Language = "en") ->
     chosen: Language = spoken if config.language == "auto" else "zh" if config.language == "zh" else "en"
     own: str = getattr(config, f"{kind}_text_{chosen}")
     return own or BUILT_IN[kind, chosen]
+
+
+def joined(kinds: Iterable[TextKind], config: ReminderConfig, spoken: Language = "en") -> str:
+    """Several texts that one hook puts into one prompt."""
+    return "\n\n".join(text_for(kind, config, spoken) for kind in kinds)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 
-from openclaw_lab.messages import Message
+from openclaw_lab.messages import Message, ToolCall
 from openclaw_lab.reminders.opportunities import OpportunityFinder
 from openclaw_lab.reminders.policy import Step, StepKind
 from openclaw_lab.text import Language, count_tokens, language
 
 SAVE_TOOL = "kb_save"
+TOOL_SEARCH = "tool_call"  # `{"id": "kb_save", "args": {…}}`, where the host hides plugins' tools behind a search
 
 
 class SessionTracker:
@@ -23,7 +24,6 @@ class SessionTracker:
         self.spoken: Language | None = None
         self._with_tokens = with_tokens
         self._finder = OpportunityFinder()
-        self._saving: set[str | None] = set()
         self._after_user = False
 
     def see(self, message: Message) -> list[Step]:
@@ -33,11 +33,8 @@ class SessionTracker:
             self._see_user(message)
         elif message.role == "assistant":
             self.calls += 1
-            self._saving |= {call.id for call in message.tool_calls if call.name == SAVE_TOOL}
-        elif message.role == "tool" and message.tool_call_id in self._saving:
-            self._saving.discard(message.tool_call_id)
-            if not self._finder.last_failed:
-                steps.append(self._step("save"))
+        elif message.role == "tool" and _saves(self._finder.last_call) and not self._finder.last_failed:
+            steps.append(self._step("save"))
         self._after_user = message.role == "user" or (self._after_user and message.role == "system")
         if self._with_tokens:
             self.tokens += message_tokens(message)
@@ -66,6 +63,13 @@ class SessionTracker:
 
     def _step(self, kind: StepKind, event: object = None) -> Step:
         return Step(kind, self.calls, self.turns, self.tokens, self.seen, event)  # type: ignore[arg-type]
+
+
+def _saves(call: ToolCall | None) -> bool:
+    """Whether a call saves knowledge: by the tool's own name, or through OpenClaw's Tool Search (`tool_call`)."""
+    if call is None or call.name != TOOL_SEARCH or isinstance(call.arguments, str):
+        return call is not None and call.name == SAVE_TOOL
+    return SAVE_TOOL in str(call.arguments.get("id", "")).split(":")
 
 
 def message_tokens(message: Message) -> int:

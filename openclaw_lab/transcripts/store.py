@@ -138,14 +138,14 @@ def _copy_once(path: Path, live: Path, copy: Path) -> bool:
     The shared-memory index (`-shm`) stays behind: SQLite rebuilds it from the log, a copy taken beside a writer could
     be of another moment than the log, and closing our handle on it would drop SQLite's locks in this very process.
     """
-    before = _stamp(live)
     try:
+        before = _stamp(live)
         shutil.copyfile(live, copy)
         for log in ("-wal", "-journal"):
             _copy_log(live.with_name(live.name + log), copy.with_name(copy.name + log))
+        return before == _stamp(live)
     except OSError as error:
         raise unreadable(path, error) from None
-    return before == _stamp(live)
 
 
 def _copy_log(source: Path, target: Path) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from openclaw_lab.errors import TaskError
+from openclaw_lab.experiments.task import Task
 from openclaw_lab.knobs import nearest
-
-if TYPE_CHECKING:
-    from openclaw_lab.experiments.task import Task
 
 _HOME = {"reminders": "RemindersTask", "injection": "InjectionTask"}
 TASKS = tuple(_HOME)
 
 
-def task_named(task: str | Task, options: dict[str, Any] | None = None) -> Task:
+def task_named(task: object, options: dict[str, Any] | None = None) -> Task:
     """A Task as it is, or the built-in one of that name made with the options."""
+    if not isinstance(task, str | Task):
+        found = f"the class {task.__name__}" if isinstance(task, type) else task
+        raise TaskError("task", found, "a task's name or a Task object")
     if not isinstance(task, str):
         if options:
             raise TaskError(f"task {task.name}", f"the options {', '.join(options)}", "none beside a Task object")

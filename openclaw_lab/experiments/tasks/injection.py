@@ -15,6 +15,7 @@ from openclaw_lab.experiments.metrics import Array, Measured, MetricSpec
 from openclaw_lab.experiments.table import Table
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.injection.detectors import Detection, Detector
+from openclaw_lab.knobs import nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +66,9 @@ class InjectionTask(Task):
 
     def prepare(self, data: Dataset, config: LabConfig) -> Scored:
         """Run the detector over every text once."""
+        for sample in data:
+            if sample.label not in (0, 1):
+                raise TaskError(f"sample {sample.id} label", sample.label, "1 (attack) or 0 (harmless)")
         detect = self._detector or Detector(config.injection).detect
         answers = [_answer(detect, sample.input) for sample in data]
         scores = [answer.score if isinstance(answer, Detection) else np.nan for answer in answers]
@@ -118,6 +122,8 @@ def confusion(frame: pd.DataFrame, by: str = "dataset") -> pd.DataFrame:
     """Counts of missed, flagged, false alarms and passed, a row for each value of `by`."""
     import pandas as pd
 
+    if by not in frame:
+        raise TaskError(f"confusion by {by!r}", expected="a column of the frame", todo=nearest(by, frame.columns))
     cell = np.select(
         [frame["correct"].isna(), frame["label"] == 0, frame["prediction"].fillna(0) == 1],
         ["unscored", np.where(frame["prediction"].fillna(0) == 1, "false alarm", "passed"), "flagged"],
@@ -134,9 +140,9 @@ def length_baseline(data: Dataset, by: str = "dataset") -> Table:
     AUC is Mann-Whitney's U over all pairs (0.5: not at all, near 0 or 1: the set can be won without reading it); its
     interval is Hanley and McNeil's (1982, doi 10.1148/radiology.143.1.7063747).
     """
-    rows = []
-    for value in sorted({str(getattr(sample, by)) for sample in data}):
-        chosen = [sample for sample in data if str(getattr(sample, by)) == value]
+    rows, values = [], data.values(by)
+    for value in sorted(set(values)):
+        chosen = [sample for sample, each in zip(data, values, strict=True) if each == value]
         attacks = [len(sample.input) for sample in chosen if sample.label == 1]
         harmless = [len(sample.input) for sample in chosen if sample.label == 0]
         rows.append([value, *_auc(attacks, harmless), len(attacks), len(harmless)])
@@ -163,7 +169,10 @@ def _flagged(prepared: Scored, config: LabConfig) -> np.ndarray[tuple[int], np.d
 def _answer(detect: Detect, text: str) -> Detection | str:
     """The detector's answer, or why there is none: one bad text must not end the experiment."""
     try:
-        answer = detect(text)
+        answer: object = detect(text)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    return answer if isinstance(answer, Detection) else f"the detector gave {type(answer).__name__}, not a Detection"
+    if not isinstance(answer, Detection):
+        return f"the detector gave {type(answer).__name__}, not a Detection"
+    known = isinstance(answer.score, int | float | np.number) and 0 <= answer.score <= 1
+    return answer if known else f"the detector gave the score {answer.score!r}, not a number from 0 to 1"

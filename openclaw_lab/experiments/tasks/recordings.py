@@ -25,7 +25,7 @@ from openclaw_lab.plugins.hooks import HookEvent
 from openclaw_lab.reminders.opportunities import find_opportunities
 from openclaw_lab.reminders.policy import Step
 
-_GAP = 1_000_000
+GAP = 1_000_000
 _Ints = NDArray[np.intp]
 
 
@@ -33,6 +33,7 @@ _Ints = NDArray[np.intp]
 class Recordings:
     """Columns over runs (`run_…`), prompts that a hook may write to (`prompt_…`) and opportunities (`moment_…`).
 
+    `labelled` and `turns` (user turns, answered or not) are a session's own.
     `steps[s]` are session s's policy steps and `prompts[s]` the prompt that each belongs to (-1: none). `run_share` is
     one session divided among its runs. `prompt_lives` counts the model calls whose prompt still holds a text injected
     there. `moments_known` is how many opportunities had come up by then. `start_hooks` are the prompts at which the
@@ -40,6 +41,7 @@ class Recordings:
     """
 
     labelled: NDArray[np.bool_]
+    turns: _Ints
     steps: Sequence[Sequence[Step]]
     prompts: Sequence[Sequence[int]]
     run_session: _Ints
@@ -90,6 +92,7 @@ class _Replayed:
     call_at: list[int]
     dropped_at: list[int]
     moments: list[tuple[int, Opportunity]]
+    turns: int
 
 
 def record(data: Dataset, host: str, opportunities: str, *, with_tokens: bool) -> Recordings:
@@ -136,7 +139,12 @@ def _replay(session: Session, host: HostProfile, found: Iterable[Opportunity], w
     call_at = [index for index, message in enumerate(session.messages) if message.role == "assistant"]
     runs = _call_runs(session, len(call_at))
     moments = sorted(((_answer(each, call_at), each) for each in found), key=lambda pair: pair[0])
-    return _Replayed(session, steps, step_prompts, prompts, starts, runs, call_at, dropped, moments if call_at else [])
+    for message in session.messages[reader.tracker.seen :]:  # what came after the host's last event
+        reader.tracker.see(message)
+    return _Replayed(
+        session, steps, step_prompts, prompts, starts, runs, call_at, dropped, moments if call_at else [],
+        reader.tracker.turns,
+    )  # fmt: skip
 
 
 def _prompt(event: HookEvent, reader: StepReader, first: bool) -> _Prompt:
@@ -163,11 +171,12 @@ def _columns(replayed: Sequence[_Replayed], host: HostProfile, labelled: list[bo
     runs_of = [max((*each.call_runs, 0)) + 1 for each in replayed]
     run_base = np.concatenate([[0], np.cumsum(runs_of)]).astype(np.intp)
     prompt_base = np.concatenate([[0], np.cumsum([len(each.prompts) for each in replayed])]).astype(np.intp)
-    call_base = [number * _GAP for number in range(len(replayed))]
+    call_base = [number * GAP for number in range(len(replayed))]
     prompts = [(s, p) for s, each in enumerate(replayed) for p in each.prompts]
     moments = [(s, call, m) for s, each in enumerate(replayed) for call, m in each.moments]
     return Recordings(
         labelled=np.array(labelled, dtype=bool),
+        turns=_ints(each.turns for each in replayed),
         steps=[each.steps for each in replayed],
         prompts=[[p + int(prompt_base[s]) for p in each.step_prompts] for s, each in enumerate(replayed)],
         run_session=np.repeat(np.arange(len(replayed)), runs_of),
@@ -212,10 +221,11 @@ def _turn(each: _Replayed, call: int) -> int:
 
 def _lives(each: _Replayed, host: HostProfile) -> list[int]:
     """For each prompt, the model calls whose prompt holds a text injected there. A compaction is taken to drop it."""
-    ends = [*each.dropped_at, len(each.call_runs)]
     if host.text_lives == "call":
         return [1] * len(each.prompts)
+    ends = [*each.dropped_at, len(each.call_runs)]
+    dropped = [ends[bisect.bisect_right(each.dropped_at, p.call)] for p in each.prompts]
     if host.text_lives == "turn":
         run_end = {run: call + 1 for call, run in enumerate(each.call_runs)}
-        return [run_end[p.run] - p.call for p in each.prompts]
-    return [ends[bisect.bisect_right(each.dropped_at, p.call)] - p.call for p in each.prompts]
+        dropped = [min(end, run_end[p.run]) for end, p in zip(dropped, each.prompts, strict=True)]
+    return [end - p.call for end, p in zip(dropped, each.prompts, strict=True)]

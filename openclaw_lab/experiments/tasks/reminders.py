@@ -2,12 +2,14 @@
 
 Facts come from replaying the sessions under a host profile. An opportunity counts as covered when a reminder was
 injected within `window` model calls up to and including the call that answers it; as late when the first one came
-within `window` calls after. `p_save` is the outcome of the behaviour model, not a fact.
+fewer than `window` calls after that. `p_save` is the outcome of the behaviour model, not a fact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import dataclasses
+import operator
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,17 +20,18 @@ from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import Dataset
 from openclaw_lab.experiments.metrics import Array, Measured, MetricSpec, summed
 from openclaw_lab.experiments.task import Task
-from openclaw_lab.experiments.tasks.recordings import Recordings, record
+from openclaw_lab.experiments.tasks.recordings import GAP, Recordings, record
 from openclaw_lab.plugins.builtin.knowhub.plugin import starts
 from openclaw_lab.reminders.behaviour import BAND, Behaviour
 from openclaw_lab.reminders.policy import ReminderPolicy
-from openclaw_lab.reminders.texts import TextKind, text_for
+from openclaw_lab.reminders.texts import TextKind, joined
 from openclaw_lab.text import Language, count_tokens
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Labels = Literal["auto", "rules", "labels"]
+_LANGUAGES: tuple[Language, Language] = ("en", "zh")
 _Index = NDArray[np.intp]
 _BAND = tuple(f"p_save_{number}" for number in range(len(BAND)))
 
@@ -62,21 +65,28 @@ class RemindersTask(Task):
         MetricSpec("repeats", "repeats", "reminders", "reminders with nothing new since the last", better="lower"),
         MetricSpec(
             "p_save", "p_save", "opportunities", "chance that an opportunity is saved, by the behaviour model",
-            better="higher", band=_BAND,
+            better="higher", band=("p_save", *_BAND),
         ),
     )  # fmt: skip
 
-    def __init__(self, window: int = 3, opportunities: Labels = "auto", behaviour: Behaviour | None = None) -> None:
-        if window < 1:
-            raise TaskError("task reminders: window", window, "at least 1 model call")
+    def __init__(
+        self,
+        window: int = 3,
+        opportunities: Labels = "auto",
+        behaviour: Behaviour | Mapping[str, float] | None = None,
+    ) -> None:
+        if not hasattr(window, "__index__") or isinstance(window, bool) or window < 1:
+            raise TaskError("task reminders: window", repr(window), "a whole number of model calls, at least 1")
         if opportunities not in ("auto", "rules", "labels"):
-            raise TaskError("task reminders: opportunities", opportunities, "auto, rules or labels")
-        self.window, self.opportunities = window, opportunities
-        self._behaviours = (behaviour or Behaviour(), *BAND)
+            raise TaskError("task reminders: opportunities", repr(opportunities), "auto, rules or labels")
+        self.window, self.opportunities = operator.index(window), opportunities
+        self.behaviour = Behaviour(**behaviour) if isinstance(behaviour, Mapping) else behaviour or Behaviour()
+        self._behaviours = (self.behaviour, *BAND)
 
     def options(self) -> dict[str, Any]:
-        """The window and where the opportunities come from."""
-        return {"window": self.window, "opportunities": self.opportunities}
+        """The window, where the opportunities come from, and a behaviour model other than the default."""
+        own = {} if self.behaviour == Behaviour() else {"behaviour": dataclasses.asdict(self.behaviour)}
+        return {"window": self.window, "opportunities": self.opportunities, **own}
 
     def prepared_by(self, config: LabConfig) -> Hashable:
         """The replay depends on the host; tokens are counted only for the policy that reads them."""
@@ -130,7 +140,7 @@ class RemindersTask(Task):
         }  # fmt: skip
 
     def rows(self, data: Dataset, prepared: Recordings, config: LabConfig) -> pd.DataFrame:
-        """A row a session: calls, turns, opportunities (and whether a person labelled them), what each metric counts,
+        """A row a session: turns, calls, opportunities (and whether a person labelled them), what each metric counts,
         `reminded_at` and `missed` as message indexes.
         """
         import pandas as pd
@@ -143,7 +153,12 @@ class RemindersTask(Task):
             if name not in ("sessions", *_BAND)
         }
         frame = pd.DataFrame(
-            {"id": [s.id for s in data], "dataset": [s.dataset for s in data], "lang": [s.lang for s in data]}
+            {
+                "id": [s.id for s in data],
+                "dataset": [s.dataset for s in data],
+                "lang": [s.lang for s in data],
+                "turns": prepared.turns,
+            }
         )
         whole = {
             "calls",
@@ -187,6 +202,7 @@ def _moments(prepared: Recordings, reminded: _Index, window: int) -> dict[str, N
     Calls of different sessions are numbered so far apart that no window reaches across (see Recordings).
     """
     at, answers = prepared.prompt_call[reminded], prepared.moment_call
+    window = min(window, GAP // 2)
     latest = np.searchsorted(at, answers, side="right") - 1
     padded = np.concatenate([at, [np.iinfo(np.int64).max // 2]])
     covered = (latest >= 0) & (answers - padded[latest] < window)
@@ -234,15 +250,18 @@ def _tokens(prepared: Recordings, config: LabConfig, reminded: _Index, started: 
     """Tokens injected in each run, and tokens paid for with every call in whose prompt the text still is."""
     runs = len(prepared.run_session)
     injected, paid = np.zeros(runs), np.zeros(runs)
-    injections: tuple[tuple[TextKind, _Index], ...] = (("reminder", reminded), ("start", started))
-    for kind, prompts in injections:
+    # A host without a start hook puts both into the prompt as one text.
+    both = np.intersect1d(reminded, started) if not prepared.host.start_hook else reminded[:0]
+    injections: dict[tuple[TextKind, ...], _Index] = {
+        ("reminder",): np.setdiff1d(reminded, both),
+        ("start",): np.setdiff1d(started, both),
+        ("start", "reminder"): both,
+    }
+    for kinds, prompts in injections.items():
         if not len(prompts):
             continue
-        lengths = np.array([_length(kind, config, "en"), _length(kind, config, "zh")])[prepared.prompt_chinese[prompts]]
+        in_english, in_chinese = (float(count_tokens(joined(kinds, config.reminders, each))) for each in _LANGUAGES)
+        lengths = np.where(prepared.prompt_chinese[prompts], in_chinese, in_english)
         injected += summed(prepared.prompt_run[prompts], lengths, runs)
         paid += summed(prepared.prompt_run[prompts], lengths * prepared.prompt_lives[prompts], runs)
     return injected, paid
-
-
-def _length(kind: TextKind, config: LabConfig, spoken: Language) -> float:
-    return float(count_tokens(text_for(kind, config.reminders, spoken)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from openclaw_lab.config import ReminderConfig
 from openclaw_lab.plugins.hooks import HookBus, HookEvent, Injection
 from openclaw_lab.reminders.policy import ReminderPolicy, Step
-from openclaw_lab.reminders.texts import TextKind, text_for
+from openclaw_lab.reminders.texts import TextKind, joined
 from openclaw_lab.reminders.tracker import SessionTracker
 
 PLUGIN_ID = "knowhub"
@@ -64,7 +64,7 @@ class KnowHubHooks:
         if not self._start_due:
             return None
         self._start_due = self._config.start == "run"
-        return Injection(self._text("start"), "start")
+        return self._injection("start")
 
     def observe(self, event: HookEvent) -> Injection | None:
         """Counters; and at a prompt build the start text (on hosts without a start hook) and the reminder."""
@@ -76,15 +76,16 @@ class KnowHubHooks:
         starting = self._start_due and not self._has_start_hook
         if starting:
             self._start_due = False
-        texts = [self._text("start")] * starting + [self._text("reminder")] * reminded
-        return Injection("\n\n".join(texts), "reminder" if reminded else "start") if texts else None
+        kinds: list[TextKind] = ["start"] * starting
+        kinds += ["reminder"] * reminded
+        return self._injection(*kinds) if kinds else None
 
     def _reminded(self, event: HookEvent) -> bool:
         answers = [self._policy.step(step) for step in self._reader.read(event)]
         return any(answers)
 
-    def _text(self, kind: TextKind) -> str:
-        return text_for(kind, self._config, self._reader.tracker.spoken or "en")
+    def _injection(self, *kinds: TextKind) -> Injection:
+        return Injection(joined(kinds, self._config, self._reader.tracker.spoken or "en"), kinds[-1])
 
 
 def starts(config: ReminderConfig) -> bool:

@@ -1,0 +1,119 @@
+"""What the costly parts cost on this machine: CPU seconds, and ratios within one run, which a noisy machine spares."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from openclaw_lab.agent.replay import replay
+from openclaw_lab.config import LabConfig
+from openclaw_lab.errors import TaskError
+from openclaw_lab.experiments.dataset import load_dataset
+from openclaw_lab.experiments.evaluate import evaluate
+from openclaw_lab.experiments.sweep import sweep
+from openclaw_lab.injection.detectors import Detector
+from openclaw_lab.knobs import nearest
+from openclaw_lab.messages import Session
+
+_SETTINGS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """CPU seconds of one thing, and how that compares with another measured in the same run."""
+
+    what: str
+    seconds: float
+    ratio: float | None = None
+    against: str = ""
+
+    def __str__(self) -> str:
+        compared = f"   {self.ratio:.2f} × {self.against}" if self.ratio is not None else ""
+        return f"{self.seconds:9.4f} s  {self.what}{compared}"
+
+
+def bench(names: Sequence[str] = (), data: str = "") -> list[Cost]:
+    """Measure `import`, `reminders`, `injection` (all when none is named); `data` replaces the bundled sessions."""
+    parts: dict[str, Callable[[str], list[Cost]]] = {
+        "import": _import,
+        "reminders": _reminders,
+        "injection": _injection,
+    }
+    for name in names:
+        if name not in parts:
+            raise TaskError(f"bench {name}", expected="a known part", todo=nearest(name, parts))
+    return [cost for name in names or parts for cost in parts[name](data)]
+
+
+def _import(_: str) -> list[Cost]:
+    """The package in a new process, against an interpreter that imports nothing of it."""
+    own = "import time; a = time.process_time(); import openclaw_lab; print(time.process_time() - a)"
+    seconds = min(_child(own) for _ in range(3))
+    start = min(_child("import time; print(time.process_time())") for _ in range(3))
+    return [Cost("import openclaw_lab", seconds, seconds / start, "starting Python")]
+
+
+def _child(code: str) -> float:
+    command = [sys.executable, "-c", code]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def _reminders(data: str) -> list[Cost]:
+    """One policy over one long session; one setting over all sessions; 200 settings over all sessions."""
+    sessions = load_dataset(data or "sessions/mini", on_error="skip")
+    config = LabConfig()
+    joined = Session("joined", tuple(message for sample in sessions for message in sample.input.messages))
+    longest = joined if data == "" else max((each.input for each in sessions), key=lambda each: len(each.messages))
+    evaluate("reminders", sessions, config)  # fills caches, so that all three below start alike
+    single = _cpu(lambda: replay(longest, config))
+    one = _cpu(lambda: evaluate("reminders", sessions, config).metrics)
+    space = {"reminders.interval": range(1, _SETTINGS // 4 + 1), "reminders.unit": ["llm_call", "user_turn"]}
+    wide = {**space, "reminders.scope": ["run", "session"], "reminders.policy": ["interval"]}
+    many = _cpu(lambda: sweep("reminders", sessions, config, wide))
+    return [
+        Cost(f"replay one session of {len(longest.messages):,} messages", single),
+        Cost(f"one setting on {len(sessions)} sessions", one),
+        Cost(f"{_SETTINGS} settings on {len(sessions)} sessions", many, many / one, "one setting"),
+    ]
+
+
+# The seed document's six patterns run one after the other: what the detector must not be slower than.
+_PLAIN = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"ignore (all|any|previous|above|prior) instructions",
+        r"do not follow (the )?(system|developer)",
+        r"system prompt",
+        r"<\s*(system|assistant|developer|tool)\b",
+        r"forget (all|everything|previous)",
+        r"new instructions:",
+    )
+]
+
+
+def _injection(_: str) -> list[Cost]:
+    """The seed detector with its reasons, against its bare patterns."""
+    texts = [sample.input for sample in load_dataset("injection/mini")] * 20
+    detector = Detector(LabConfig.preset("seed").injection)
+    plain = _cpu(lambda: [_bare(text) for text in texts])
+    ours = _cpu(lambda: [detector.detect(text) for text in texts])
+    return [Cost(f"detect in {len(texts):,} texts", ours, ours / plain, "the bare patterns")]
+
+
+def _bare(text: str) -> bool:
+    normal = re.sub(r"\s+", " ", text).strip()
+    return any(pattern.search(normal) for pattern in _PLAIN)
+
+
+def _cpu(work: Callable[[], object], runs: int = 3) -> float:
+    """The least CPU time of a few runs."""
+    taken = []
+    for _ in range(runs):
+        begin = time.process_time()
+        work()
+        taken.append(time.process_time() - begin)
+    return min(taken)
