@@ -27,6 +27,7 @@ _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f
 _KANA_HANGUL = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\uac00-\ud7af"
 _RUN = re.compile(rf"([{_HAN}]+)|([{_KANA_HANGUL}]+)|([^\W_]+)")
 _HAN_CHAR = re.compile(f"[{_HAN}]")
+_OTHER_WORD = re.compile(rf"(?:(?![{_HAN}])[^\W\d_])+")
 
 Language = Literal["zh", "en"]
 
@@ -85,15 +86,13 @@ def _jieba() -> Callable[[str], list[str]]:
 
 
 def language(text: str) -> Language:
-    """`zh` when at least a fifth of the letters are Chinese characters, else `en`.
+    """`zh` when two Chinese characters stand against at most one word of another script, else `en`.
 
-    A fifth, because Chinese about software is full of English names, while English quotes Chinese rarely.
+    Characters against words, not letters: Chinese about software is full of long English names, while English quotes
+    a Chinese word now and then.
     """
     han = len(_HAN_CHAR.findall(text))
-    if not han:
-        return "en"
-    letters = sum(1 for char in text if char.isalpha())
-    return "zh" if han * 5 >= letters else "en"
+    return "zh" if han and 2 * han >= len(_OTHER_WORD.findall(text)) else "en"
 
 
 # --- token counts -------------------------------------------------------------------------------------------------

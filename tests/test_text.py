@@ -102,8 +102,11 @@ def test_words_of_two_lines_are_the_words_of_both(first: str, second: str) -> No
         ("He wrote 你好 at the top of a rather long English letter", "en"),
         ("ひらがな", "en"),
         ("한국어", "en"),
-        ("中abcd", "zh"),
-        ("中abcde", "en"),
+        ("为 OpenClaw 写一个 reminder plugin", "zh"),
+        ("请 review 这个 PR before merging", "zh"),
+        ("中 one two", "zh"),
+        ("中 one two three", "en"),
+        ("What does 改 mean in this sentence?", "en"),
     ],
 )
 def test_language(text: str, expected: str) -> None:
