@@ -68,6 +68,11 @@ class TestRules:
         assert any(isinstance(node, ast.Assert) for node in last.body)
 
 
+def test_the_folder_holds_nothing_else() -> None:
+    found = {path.name for path in (ROOT / "notebooks").iterdir()} - {".ipynb_checkpoints"}
+    assert found == {path.name for path in NOTEBOOKS}
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All notebooks as a user runs them, with their defaults."""
