@@ -160,7 +160,8 @@ def _t_quantile(freedom: int) -> float:
 
 
 def _ratio(top: float, bottom: float) -> float:
-    return float(top) / float(bottom) if bottom else math.nan
+    # Shares of a session add up to 0.9999…; a count divided by them must stay a count.
+    return float(top) / round(float(bottom), 9) if bottom else math.nan
 
 
 def numbered(values: NDArray[np.object_] | list[str]) -> NDArray[np.intp]:
