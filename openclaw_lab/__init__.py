@@ -29,12 +29,16 @@ _HOME = {
     "Detection": "injection.detectors",
     "Table": "experiments.table",
     "export": "exports.openclaw",
+    "KnowHub": "knowhub.service",
+    "KnowHubClient": "knowhub.client",
 }
 
 __all__ = [
     "Dataset",
     "Detection",
     "Detector",
+    "KnowHub",
+    "KnowHubClient",
     "LabConfig",
     "LabError",
     "Metric",
@@ -79,4 +83,6 @@ if TYPE_CHECKING:
     from openclaw_lab.experiments.task import Task
     from openclaw_lab.exports.openclaw import export
     from openclaw_lab.injection.detectors import Detection, Detector
+    from openclaw_lab.knowhub.client import KnowHubClient
+    from openclaw_lab.knowhub.service import KnowHub
     from openclaw_lab.transcripts import load_sessions

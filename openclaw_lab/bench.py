@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import load_dataset
 from openclaw_lab.experiments.evaluate import evaluate
 from openclaw_lab.experiments.sweep import sweep
+from openclaw_lab.files import bundled, read_text
 from openclaw_lab.injection.detectors import Detector
 from openclaw_lab.knobs import nearest
 from openclaw_lab.messages import Session
@@ -37,11 +39,12 @@ class Cost:
 
 
 def bench(names: Sequence[str] = (), data: str = "") -> list[Cost]:
-    """Measure `import`, `reminders`, `injection` (all when none is named); `data` replaces the bundled sessions."""
+    """Measure `import`, `reminders`, `injection`, `knowhub` (all when none is named); `data` replaces the sessions."""
     parts: dict[str, Callable[[str], list[Cost]]] = {
         "import": _import,
         "reminders": _reminders,
         "injection": _injection,
+        "knowhub": _knowhub,
     }
     for name in names:
         if name not in parts:
@@ -102,6 +105,26 @@ def _injection(_: str) -> list[Cost]:
     plain = _cpu(lambda: [_bare(text) for text in texts])
     ours = _cpu(lambda: [detector.detect(text) for text in texts])
     return [Cost(f"detect in {len(texts):,} texts", ours, ours / plain, "the bare patterns")]
+
+
+# The words of the knowledge base's own texts: common ones are as common as they are.
+_ENTRIES, _SAVES, _BATCH = 100_000, 1_000, 10_000
+
+
+def _knowhub(_: str) -> list[Cost]:
+    """Search, durable save and batch insert, each against the bare part below it, in the same run."""
+    from openclaw_lab.knowhub.speed import batch_cost, save_cost, search_cost
+
+    text = read_text(bundled("datasets") / "knowledge" / "mini.jsonl")
+    words = [word for line in text.splitlines() for word in json.loads(line)["content"].split()]
+    search, bare = search_cost(words, _ENTRIES)
+    save, insert = save_cost(words, _SAVES)
+    batch, embedding = batch_cost(words, _BATCH)
+    return [
+        Cost(f"search {_ENTRIES:,} entries", search, search / bare, "bare faiss IndexFlatIP"),
+        Cost("one durable save without embedding (wall)", save, save / insert, "a bare durable SQLite insert"),
+        Cost(f"save_many of {_BATCH:,} entries", batch, batch / embedding, "the embedder's own time"),
+    ]
 
 
 def _bare(text: str) -> bool:

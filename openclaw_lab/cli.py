@@ -126,8 +126,23 @@ def _parser() -> argparse.ArgumentParser:
     gate.add_argument("--config", help="other settings than the recorded ones: seed, tuned, or a lab-config.json")
     gate.set_defaults(command=_gate)
 
+    serve = commands.add_parser("serve", help="offer a knowledge base to the OpenClaw plugin over HTTP")
+    serve.add_argument("folder", type=Path, help="the knowledge base; made when it is not there")
+    serve.add_argument("--host", default="127.0.0.1", help="any but this machine's own needs $OPENCLAW_LAB_TOKEN")
+    serve.add_argument("--port", type=_port, default=9999, help="port (0: a free one)")
+    serve.add_argument("--embedder", help="by name (default: the one of the settings)")
+    serve.set_defaults(command=_serve)
+
+    verify = commands.add_parser("verify", help="check a knowledge base; exit 1 when anything in it differs")
+    verify.add_argument("folder", type=Path, help="the knowledge base")
+    verify.add_argument("--reindex", metavar="EMBEDDER", default="", help="first give every entry new vectors")
+    verify.add_argument("--rebuild", action="store_true", help="first build the index again from the store")
+    verify.set_defaults(command=_verify)
+
     bench = commands.add_parser("bench", help="what the costly parts cost on this machine")
-    bench.add_argument("names", nargs="*", metavar="NAME", help="import, reminders or injection (default: all)")
+    bench.add_argument(
+        "names", nargs="*", metavar="NAME", help="import, reminders, injection or knowhub (default: all)"
+    )
     bench.add_argument("--data", default="", help="sessions to measure on (default: the bundled ones)")
     bench.set_defaults(command=_bench)
     return parser
@@ -146,6 +161,12 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _port(text: str) -> int:
+    if _count(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"found {text}; expected 0 to 65535")
+    return int(text)
+
+
 def _start(options: argparse.Namespace) -> int:
     from openclaw_lab.notebook.server import start
 
@@ -155,9 +176,18 @@ def _start(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from openclaw_lab.notebook.runner import run
 
-    report = run(options.names, options.out, parameters=dict(_pairs(options.set, "--set")), timeout=options.timeout)
+    values = {name: _as_path(value) for name, value in _pairs(options.set, "--set")}
+    report = run(options.names, options.out, parameters=values, timeout=options.timeout)
     print(report)
     return 0 if report.ok else 1
+
+
+def _as_path(text: str) -> str:
+    """A value that names something here, as an absolute path: a notebook runs in another folder."""
+    try:
+        return str(Path(text).absolute()) if Path(text).exists() else text
+    except (OSError, ValueError):
+        return text
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -195,6 +225,32 @@ def _data_show(options: argparse.Namespace) -> int:
     return 0
 
 
+def _serve(options: argparse.Namespace) -> int:
+    import secrets
+
+    from openclaw_lab.knowhub.guard import LOOPBACK
+    from openclaw_lab.knowhub.http import serve
+    from openclaw_lab.notebook.signals import stoppable
+
+    token = os.environ.get("OPENCLAW_LAB_TOKEN", "")
+    if not token and options.host.lower() not in LOOPBACK:
+        token = secrets.token_urlsafe(32)
+        print(f"token (shown once; set OPENCLAW_LAB_TOKEN to choose it): {token}", flush=True)
+    try:
+        with stoppable():
+            serve(
+                options.folder,
+                host=options.host,
+                port=options.port,
+                embedder=options.embedder,
+                token=token,
+                ready=lambda address: print(f"KnowHub: {address}", flush=True),
+            )
+    except KeyboardInterrupt:  # the polite way to stop a server
+        print("openclaw-lab: stopped", file=sys.stderr)
+    return 0
+
+
 def _gate(options: argparse.Namespace) -> int:
     from openclaw_lab.experiments.gate import gate
 
@@ -202,6 +258,16 @@ def _gate(options: argparse.Namespace) -> int:
     for check in checks:
         print(check)
     return 1 if any(check.worse for check in checks) else 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from openclaw_lab.knowhub.care import verify_folder
+
+    count, found = verify_folder(options.folder, embedder=options.reindex, rebuild=options.rebuild)
+    for problem in found:
+        print(problem)
+    print(f"{options.folder}: {count:,} entries, {len(found) or 'no'} problem{'' if len(found) == 1 else 's'}")
+    return 1 if found else 0
 
 
 def _bench(options: argparse.Namespace) -> int:

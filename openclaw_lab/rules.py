@@ -36,7 +36,10 @@ _GROUPS = ("(?:", "(?=", "(?!", "(?<=", "(?<!")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: what it finds (`type`), the pattern in JavaScript syntax, and the same compiled for Python."""
+    """One rule: what it finds (`type`), the pattern in JavaScript syntax, and the same compiled for Python.
+
+    `replacement` is the text that takes the place of what a redaction rule finds, as it is: no group is put into it.
+    """
 
     id: str
     type: str
@@ -44,6 +47,7 @@ class Rule:
     flags: str
     note: str
     compiled: re.Pattern[str]
+    replacement: str = ""
 
 
 def load_rules(path: Path) -> tuple[Rule, ...]:
@@ -67,9 +71,11 @@ def load_rules(path: Path) -> tuple[Rule, ...]:
 def _rule(file: str, row: object) -> Rule:
     if not isinstance(row, dict) or not all(isinstance(row.get(key), str) for key in ("id", "type", "pattern")):
         raise RuleError(file, row, "an object with the strings id, type and pattern")
-    flags = row.get("flags", "")
+    flags, replacement = row.get("flags", ""), row.get("replacement", "")
+    if not isinstance(replacement, str) or "$" in replacement:  # JavaScript puts groups in place of `$1` and `$&`
+        raise RuleError(f"{file}: {row['id']}", replacement, "a replacement without $")
     compiled = compile_js(row["pattern"], flags, f"{file}: {row['id']}")
-    return Rule(row["id"], row["type"], row["pattern"], flags, row.get("note", ""), compiled)
+    return Rule(row["id"], row["type"], row["pattern"], flags, row.get("note", ""), compiled, replacement)
 
 
 def compile_js(pattern: str, flags: str = "", where: str = "pattern") -> re.Pattern[str]:

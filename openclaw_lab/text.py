@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _KANA_HANGUL = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\uac00-\ud7af"
 _RUN = re.compile(rf"([{_HAN}]+)|([{_KANA_HANGUL}]+)|([^\W_]+)")
+_OTHER_SCRIPT = re.compile(rf"([{_HAN}]+|[{_KANA_HANGUL}]+)")
 _HAN_CHAR = re.compile(f"[{_HAN}]")
 _OTHER_WORD = re.compile(rf"(?:(?![{_HAN}])[^\W\d_])+")
 
@@ -55,7 +56,9 @@ def _words(text: str) -> Iterator[str]:
 
 def _split_scripts(run: str) -> list[str]:
     """Cut Chinese and Japanese characters that `[^\\W_]+` swallowed after a Latin start ("v2版本")."""
-    parts = re.split(rf"([{_HAN}]+|[{_KANA_HANGUL}]+)", run)
+    if run.isascii():
+        return [run]
+    parts = _OTHER_SCRIPT.split(run)
     if len(parts) == 1:
         return [run]
     found: list[str] = []

@@ -20,7 +20,11 @@ from openclaw_lab.messages import OPPORTUNITY_KINDS, Session
 
 INJECTION = load_dataset("injection/mini")
 SESSIONS: list[Session] = [sample.input for sample in load_dataset("sessions/mini")]
-FILES = [bundled("datasets") / "injection" / "mini.jsonl", bundled("datasets") / "sessions" / "mini.jsonl"]
+FILES = [
+    bundled("datasets") / name
+    for name in ("injection/mini.jsonl", "sessions/mini.jsonl", "knowledge/mini.jsonl", "retrieval/mini_queries.jsonl")
+]
+QUERIES = load_dataset("retrieval/mini")
 BENIGN_KINDS = {"benign_plain", "benign_trigger", "benign_quote", "benign_prompt"}
 
 
@@ -75,18 +79,22 @@ def test_ids_are_unique_and_every_row_is_our_own(number: int) -> None:
 
 def test_no_near_duplicates_across_groups() -> None:
     """Character 5-gram Jaccard below 0.6 for every two rows of different groups, by way of an inverted index."""
-    grams = [_grams(sample.input) for sample in INJECTION]
+    assert not _near_duplicates([(sample.id, sample.group, sample.input) for sample in INJECTION])
+
+
+def _near_duplicates(texts: list[tuple[str, str, str]]) -> list[tuple[str, str]]:
+    """Pairs of ids among (id, group, text) whose groups differ and whose texts are nearly the same."""
+    grams = [_grams(text) for _, _, text in texts]
     rows_of: defaultdict[str, list[int]] = defaultdict(list)
     for row, found in enumerate(grams):
         for gram in found:
             rows_of[gram].append(row)
     shared = Counter(pair for rows in rows_of.values() for pair in combinations(rows, 2))
-    close = [
-        (INJECTION[a].id, INJECTION[b].id)
+    return [
+        (texts[a][0], texts[b][0])
         for (a, b), both in shared.items()
-        if INJECTION[a].group != INJECTION[b].group and both >= 0.6 * (len(grams[a]) + len(grams[b]) - both)
+        if texts[a][1] != texts[b][1] and both >= 0.6 * (len(grams[a]) + len(grams[b]) - both)
     ]
-    assert not close
 
 
 def _grams(text: str) -> set[str]:
@@ -199,6 +207,66 @@ def test_opportunities_point_at_the_right_kind_of_message(session: Session) -> N
     assert [index for index, _ in places] == sorted(index for index, _ in places)
 
 
+# --- knowledge and the queries asked of it ------------------------------------------------------------------------
+
+
+def test_knowledge_counts() -> None:
+    rows = raw(2)
+    assert len(rows) == 500
+    assert Counter(row["lang"] for row in rows) == {"en": 227, "zh": 273}
+    assert len({row["id"] for row in rows}) == len(rows)
+    assert all(row["id"].startswith(f"k{row['lang']}-") for row in rows)
+    topics = Counter(row["topic"] for row in rows)
+    assert sum(count for count in topics.values() if count > 1) >= 0.9 * len(rows), "most entries have a look-alike"
+
+
+def test_knowledge_rows_are_whole() -> None:
+    types = {"user_profile", "strategy", "tool", "usecase", "definition", "plan"}
+    seen: set[str] = set()
+    for row in raw(2):
+        assert set(row) == {"id", "task", "content", "types", "score", "lang", "topic", "source"}
+        assert row["task"].strip()
+        assert row["content"].strip()
+        assert row["types"]
+        assert row["score"] in range(1, 6)
+        assert set(row["source"]) == {"name", "category", "urls"}
+        seen |= set(row["types"])
+    assert types <= seen
+
+
+def test_query_counts() -> None:
+    rows = raw(3)
+    assert len(rows) == 409
+    assert len({row["id"] for row in rows}) == len(rows)
+    assert {row["source"] for row in rows} == {"openclaw_lab"}
+    assert Counter(row["kind"] for row in rows) == {
+        "same": 174, "zh_en": 70, "en_zh": 63, "exact": 57, "unanswerable": 45,
+    }  # fmt: skip
+    assert Counter(row["lang"] for row in rows) == {"zh": 213, "en": 196}
+
+
+def test_queries_agree_with_their_kind() -> None:
+    languages = {row["id"]: row["lang"] for row in raw(2)}
+    for sample in QUERIES:
+        answers = {languages[each] for each in sample.label}
+        wanted = {"zh_en": {"en"}, "en_zh": {"zh"}, "unanswerable": set()}.get(sample.kind)
+        assert answers == wanted if wanted is not None else answers, sample.id
+        assert (sample.lang == "zh") <= (sample.kind != "en_zh"), sample.id
+        assert (sample.lang == "en") <= (sample.kind != "zh_en"), sample.id
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_no_near_duplicates_among_entries_or_queries(number: int) -> None:
+    rows = [row for row in raw(number) if row.get("kind") != "exact"]  # exact strings look alike on purpose
+    texts = [(row["id"], row.get("query") or f"{row['task']} {row['content']}") for row in rows]
+    assert not _near_duplicates([(name, name, text) for name, text in texts])
+
+
+def test_no_query_is_a_title() -> None:
+    titles = {" ".join(row["task"].casefold().split()) for row in raw(2)}
+    assert not [sample.id for sample in QUERIES if " ".join(sample.input.casefold().split()) in titles]
+
+
 # --- nothing real -------------------------------------------------------------------------------------------------
 
 # Ends of names that the public network serves; what is not in the list (README.md, config.test) is no host name.
@@ -220,9 +288,10 @@ _REGISTRIES = re.compile(
 def test_hosts_are_reserved_for_examples(path: Any) -> None:
     content = [text for line in path.read_text("utf-8").splitlines() for text in strings(json.loads(line))]
     found = {name for text in content for name in (*_ADDRESSED.findall(text), *_HOST.findall(text))}
+    found = {name for name in found if not name.startswith("pytest.mark.")}  # a decorator, not an address
     assert sorted(name for name in found if not _RESERVED.fullmatch(name)) == []
     assert not [text for text in content if _REGISTRIES.search(text)]
-    assert len(found) > 20
+    assert len(found) >= {"injection": 20, "sessions": 20, "knowledge": 5, "retrieval": 0}[path.parent.name]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.parent.name)

@@ -148,13 +148,13 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_data_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert run("data", "list") == 0
-    assert capsys.readouterr().out.split() == ["injection/mini", "sessions/mini"]
+    assert capsys.readouterr().out.split() == ["injection/mini", "retrieval/mini", "sessions/mini"]
     (tmp_path / "more" / "injection").mkdir(parents=True)
     more = [put(f"more/injection/{name}", "x") for name in ("a.jsonl.gz", "b.jsonl")]
     put("more/injection/notes.txt", "x")
     monkeypatch.setenv("OPENCLAW_LAB_DATA", str(tmp_path / "more"))
     assert run("data", "list") == 0
-    assert capsys.readouterr().out.split()[2:] == [str(tmp_path / each) for each in more]
+    assert capsys.readouterr().out.split()[3:] == [str(tmp_path / each) for each in more]
     monkeypatch.setenv("OPENCLAW_LAB_DATA", str(tmp_path / "nowhere"))
     assert run("data", "list") == 0
 
@@ -345,3 +345,15 @@ def _waits_in_open(pid: int) -> bool:
     except OSError:
         time.sleep(1)
         return True
+
+
+def test_a_relative_path_is_that_of_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notebooks run in a folder of their own; what the user names is where the user stands."""
+    from openclaw_lab import cli
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "我的 data.csv").write_text("text,label\nhello,0\n", encoding="utf-8")
+    assert cli._as_path("我的 data.csv") == str(tmp_path / "我的 data.csv")
+    assert cli._as_path("injection/mini") == "injection/mini"
+    assert cli._as_path("5") == "5"
+    assert cli._as_path("x" * 5000) == "x" * 5000

@@ -397,6 +397,8 @@ def test_transcripts_do_not_travel_in_the_clear(address: str, private: bool) -> 
 @pytest.mark.parametrize(
     ("address", "masked"),
     [
+        ("http://h.example/bot123456:S3cretQ/send", "http://h.example/***/send"),
+        ("https://h.example/v1/api/k9f3aa71c0d2", "https://h.example/v1/api/***"),
         ("http://127.0.0.1:9999", "http://127.0.0.1:9999"),
         ("https://kb.example/v1/search", "https://kb.example/v1/search"),
         ("https://me:pw@kb.example/v1", "https://***@kb.example/v1"),
@@ -525,3 +527,12 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 def test_repr_shows_what_was_changed_only() -> None:
     assert "min_hits=5" in repr(LabConfig().with_({"skills.min_hits": 5}))
     assert "SkillConfig()" in repr(LabConfig())
+
+
+def test_what_is_no_address_is_not_repeated() -> None:
+    """A key that was put where the address belongs must not come back in the message."""
+    for value in (SECRET, f"http://[{SECRET}", f"{SECRET}@example.org", f"ftp://{SECRET}.example"):
+        with pytest.raises(ConfigError) as error:
+            LabConfig().with_({"knowhub.api_url": value})
+        assert SECRET not in str(error.value)
+        assert "knowhub.api_url" in str(error.value)

@@ -124,7 +124,12 @@ BAD_FILES: list[tuple[str, str, bytes, str]] = [
     ("GBK", "m.jsonl", FIRST.decode().encode("gbk"), "m.jsonl:1: found bytes that are not UTF-8"),
     ("GBK CSV", "m.csv", "text,label\n你好,1\n".encode("gbk"), "m.csv: found bytes that are not UTF-8 at byte 11"),
     ("other fields", "m.jsonl", jsonl({"prompt": "a", "answer": 1}), "m.jsonl:1: found the fields prompt, answer;"),
-    ("no fields", "m.jsonl", jsonl({}), "m.jsonl:1: found the fields none; expected text and label or messages"),
+    (
+        "no fields",
+        "m.jsonl",
+        jsonl({}),
+        "m.jsonl:1: found the fields none; expected text and label or query and relevant or messages",
+    ),
     ("CSV without names", "m.csv", b"hello,1\nbye,0\n", "m.csv:2: found the fields hello, 1; expected text and label"),
     ("CSV with a name twice", "m.csv", b"text,label,text\na,1,b\n", "m.csv:1: found text, label, text; expected each"),
     ("an array", "m.json", json.dumps([GOOD], indent=1).encode(), "m.json:1: found [; expected one JSON object a line"),
@@ -205,7 +210,9 @@ def test_an_unknown_way_to_treat_errors(tmp_path: Path) -> None:
 def test_mixed_formats_in_a_folder(tmp_path: Path) -> None:
     put(tmp_path, "a.jsonl", FIRST)
     session = put(tmp_path, "b.jsonl", jsonl({"id": "s", "messages": [{"role": "user", "content": "hi"}]}))
-    assert message(tmp_path).startswith(f"{session}:1: found a session; expected text and label; put sessions in")
+    assert message(tmp_path).startswith(
+        f"{session}:1: found a session; expected text and label or query and relevant; put sessions in"
+    )
 
 
 def test_an_empty_file_among_others_is_named(tmp_path: Path) -> None:
@@ -382,8 +389,8 @@ def test_what_a_reader_sees() -> None:
 
 
 def test_bundled_names() -> None:
-    assert bundled_names() == ["injection/mini", "sessions/mini"]
-    assert [load_dataset(name).format for name in bundled_names()] == ["injection", "sessions"]
+    assert bundled_names() == ["injection/mini", "retrieval/mini", "sessions/mini"]
+    assert [load_dataset(name).format for name in bundled_names()] == ["injection", "retrieval", "sessions"]
 
 
 def test_a_users_own_file_goes_before_a_bundled_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

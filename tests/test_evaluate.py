@@ -191,7 +191,7 @@ def test_an_unknown_metric_suggests_the_nearest() -> None:
 
 
 def test_tasks_by_name() -> None:
-    assert set(TASKS) == {"reminders", "injection"}
+    assert set(TASKS) == {"reminders", "injection", "retrieval"}
     for name in TASKS:
         task = task_named(name)
         assert task.name == name

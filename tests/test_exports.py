@@ -84,7 +84,8 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 def test_files(tmp_path: Path) -> None:
     made = export(lab.LabConfig(), tmp_path / "新 folder" / "tuned", evidence=[measured()])
-    assert made == Exported(tmp_path / "新 folder" / "tuned", FILES, made.not_carried, ())
+    silent = ("openclaw-2026.3", "openclaw-2026.9")
+    assert made == Exported(tmp_path / "新 folder" / "tuned", FILES, made.not_carried, silent)
     assert set(everything(made.folder)) == {*FILES, RECORD}
     assert os.listdir(made.folder.parent) == ["tuned"]
     assert str(made).startswith(f"{made.folder}: {PATCH}, {SEED}, {LAB}, {EVIDENCE}, {REPORT}\n")
@@ -205,7 +206,7 @@ def test_report_in_both_languages(tmp_path: Path) -> None:
     for part, words in [
         (english, ("# Exported settings", "## Evidence", "95 % interval", "Not carried", "samples: 3", "verdict",
                    "measured with other settings", "simulated", "No sample was held out")),
-        (chinese, ("# 导出的设置", "## 证据", "95% 区间", "带不走", "样本数: 3", "结论",
+        (chinese, ("# 导出的设置", "## 证据", "95% 区间", "无法表达", "样本数: 3", "结论",
                    "测量时该任务的设置与导出的不同", "simulated", "没有留出样本")),
     ]:  # fmt: skip
         for word in words:
@@ -218,7 +219,7 @@ def test_report_in_both_languages(tmp_path: Path) -> None:
         for line in part.splitlines():
             if line.startswith("|"):
                 assert line.endswith("|")
-    assert "never fire" not in english
+    assert "never reminds on" in english
 
 
 def test_report_without_evidence(tmp_path: Path) -> None:
@@ -234,13 +235,23 @@ def test_a_setting_that_never_fires_says_so(tmp_path: Path) -> None:
     """pm-079: the seed's modes count to 1 on OpenClaw; whoever exports them is told."""
     made = export(SEED_CONFIG, tmp_path / "out")
     assert made.silent_on == ("openclaw-2026.3", "openclaw-2026.9")
-    assert "never fire on openclaw-2026.3, openclaw-2026.9" in str(made)
+    assert "never reminds on openclaw-2026.3, openclaw-2026.9" in str(made)
     text = (made.folder / REPORT).read_text("utf-8")
-    assert "**These reminders never fire on openclaw-2026.3, openclaw-2026.9**" in text
-    assert "**这些提醒在 openclaw-2026.3, openclaw-2026.9 上永远不会触发**" in text
-    for quiet in (settings(SEED_CONFIG, scope="session"), settings(SEED_CONFIG, mode="off"), lab.LabConfig()):
-        assert export(quiet, tmp_path / "other").silent_on == ()
-        assert "never fire" not in (tmp_path / "other" / REPORT).read_text("utf-8")
+    assert "**With these six settings the plugin never reminds on openclaw-2026.3, openclaw-2026.9**" in text
+    assert "**只凭这六项设置，插件在 openclaw-2026.3, openclaw-2026.9 上永远不会提醒**" in text
+    off = export(settings(SEED_CONFIG, mode="off"), tmp_path / "off")
+    assert off.silent_on == ()
+    assert "never reminds" not in (off.folder / REPORT).read_text("utf-8")
+
+
+@pytest.mark.parametrize("config", [settings(SEED_CONFIG, scope="session"), lab.LabConfig()])
+def test_settings_that_the_plugin_cannot_hear_do_not_cure_it(tmp_path: Path, config: lab.LabConfig) -> None:
+    """The report speaks of what the patch does, not of what the laboratory's own plugin would do."""
+    made = export(config, tmp_path / "out")
+    assert made.silent_on == ("openclaw-2026.3", "openclaw-2026.9")
+    text = (made.folder / REPORT).read_text("utf-8")
+    assert text.index("never reminds on") < text.index("## Settings that differ")
+    assert ("reminderMode `minimal`" in text) == (config == lab.LabConfig())
 
 
 @pytest.mark.parametrize("item", ["text", 3, None, {"recall": 1.0}, lab.LabConfig()])

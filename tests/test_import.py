@@ -14,6 +14,8 @@ PUBLIC = {
     "Dataset": "openclaw_lab.experiments.dataset",
     "Detection": "openclaw_lab.injection.detectors",
     "Detector": "openclaw_lab.injection.detectors",
+    "KnowHub": "openclaw_lab.knowhub.service",
+    "KnowHubClient": "openclaw_lab.knowhub.client",
     "LabConfig": "openclaw_lab.config",
     "LabError": "openclaw_lab.errors",
     "Metric": "openclaw_lab.experiments.metrics",
@@ -31,7 +33,7 @@ PUBLIC = {
 }
 HEAVY = (
     "litellm", "pandas", "faiss", "matplotlib", "ipywidgets", "scipy", "sklearn", "numpy", "tiktoken", "rjieba",
-    "pyarrow", "IPython", "jupyterlab", "tqdm", "joblib", "zstandard",
+    "pyarrow", "fastapi", "uvicorn", "httpx", "pydantic", "IPython", "jupyterlab", "tqdm", "joblib", "zstandard",
 )  # fmt: skip
 
 

@@ -21,10 +21,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("text", "messages", "knobs", "files"),
     ("config", "rules", "transcripts"),
-    ("reminders", "injection"),
+    ("reminders", "injection", "redaction"),
+    ("knowhub",),
     ("plugins",),
     ("agent",),
     ("experiments.metrics", "experiments.progress", "experiments.reading"),
+    ("experiments.corpus",),
     ("experiments.table", "experiments.dataset"),
     ("experiments.task",),
     ("experiments.tasks",),
@@ -46,7 +48,7 @@ PLAIN = {"__init__", "experiments"}
 # at the top of a file (as opposed to within a function).
 LIBRARIES = {
     "matplotlib": ({"ui"}, True),
-    "numpy": ({"experiments", "reminders", "ui"}, True),
+    "numpy": ({"experiments", "knowhub", "reminders", "ui"}, True),
     "pandas": ({"experiments", "plugins"}, False),
     "scipy": ({"experiments"}, False),
     "tqdm": ({"experiments"}, False),
@@ -54,7 +56,10 @@ LIBRARIES = {
     "tiktoken": ({"text"}, False),
     "rjieba": ({"text"}, False),
     "litellm": (set(), False),
-    "faiss": (set(), False),
+    "faiss": ({"knowhub"}, False),
+    "fastapi": ({"knowhub"}, True),
+    "uvicorn": ({"knowhub"}, False),
+    "httpx": ({"knowhub"}, True),
     "sklearn": (set(), False),
 }
 # Who may look at the environment: the command line; tiktoken's cache folder; what a child process inherits.

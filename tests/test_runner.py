@@ -21,6 +21,7 @@ from nbformat import NotebookNode, v4
 
 from openclaw_lab import files
 from openclaw_lab.errors import ConfigError, DataError
+from openclaw_lab.notebook import report
 from openclaw_lab.notebook.parameters import literal
 from openclaw_lab.notebook.runner import run, select
 
@@ -399,3 +400,12 @@ def test_it_works_inside_a_running_event_loop(shipped: Path, tmp_path: Path) -> 
         return run(["00"], tmp_path / "out").ok
 
     assert asyncio.run(inside())
+
+
+def test_a_finished_progress_bar_leaves_nothing() -> None:
+    bar = "sweep reminders:  33%|###3      | 1/3 [00:01<00:02,  1.18s/setting]"
+    widget = {"application/vnd.jupyter.widget-view+json": {"model_id": "x"}, "text/plain": bar}
+    assert report._is_progress({"output_type": "display_data", "data": widget})
+    assert report._is_progress({"output_type": "stream", "name": "stderr", "text": [bar]})
+    assert not report._is_progress({"output_type": "stream", "name": "stdout", "text": "done 33% | 1/3"})
+    assert not report._is_progress({"output_type": "display_data", "data": {**widget, "text/plain": "IntSlider()"}})

@@ -166,3 +166,11 @@ def test_the_shipped_notebooks_are_numbered() -> None:
     names = [path.name for path in workspace.shipped_notebooks()]
     assert names[0] == NAME
     assert all(name[:2].isdigit() for name in names)
+
+
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert prepare(Path("~/工作 区")).folder == tmp_path / "工作 区"
+    with pytest.raises(DataError, match="unknown user"):
+        prepare(Path("~nobody-of-that-name/x"))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from openclaw_lab.agent.host import HostProfile, host_profile
 from openclaw_lab.config import LabConfig
+from openclaw_lab.errors import HookError
 from openclaw_lab.messages import ContextCut, Message, Session
 from openclaw_lab.plugins.builtin.knowhub.plugin import KnowHubHooks
 from openclaw_lab.plugins.hooks import HookBus, HookEvent, HookName, Trace
@@ -18,6 +19,9 @@ from openclaw_lab.plugins.hooks import HookBus, HookEvent, HookName, Trace
 
 def replay(session: Session, config: LabConfig, *, conversation_access: bool = True) -> Trace:
     """Run the KnowHub plugin's hooks over a recorded session, on the host that the config names."""
+    if not hasattr(session, "cuts"):
+        found = f"a {type(session).__name__}"
+        raise HookError("replay", found, "a Session and a LabConfig", "a Dataset's sample holds its session in .input")
     bus = HookBus()
     KnowHubHooks(config.reminders).register(bus)
     return replay_on(session, host_profile(config.reminders.host), bus, conversation_access=conversation_access)

@@ -64,7 +64,7 @@ def compare(results: Mapping[str, Results], *, seed: int = 0) -> Comparison:
         _check_paired(name, base, other_name, other)
         measured = (spec for spec in base.task.metrics if spec.kind == "measured")
         rows += [[other_name, spec.name, *_difference(spec, base, other, seed)] for spec in measured]
-    columns = ["setting", "metric", "baseline", "value", "difference", "low", "high", "p", "pairs", "verdict"]
+    columns = ["setting", "metric", "baseline", "value", "difference", "low", "high", "p", "pairs", "kind", "verdict"]
     title = f"{base.task.name} on {base.data.name}: against {name}"
     return Comparison(Table.of_rows(rows, columns, title), name, base.task.name)
 
@@ -83,12 +83,14 @@ def _check_paired(name: str, base: Results, other_name: str, other: Results) -> 
 
 
 def _difference(spec: MetricSpec, base: Results, other: Results, seed: int) -> list[object]:
-    """baseline, value, difference, low, high, p, pairs, verdict of one metric."""
+    """baseline, value, difference, low, high, p, pairs, kind, verdict of one metric."""
     ours, theirs = clustered(spec, base), clustered(spec, other)
     before, after = spec.value(base.measured.tallies), spec.value(other.measured.tallies)
     low, high, p = paired_test(ours, theirs, seed)
     low, high = spec.scale * low, spec.scale * high
-    return [before, after, after - before, low, high, p, len(ours[0]), _verdict(spec, after - before, p)]
+    kind = base.metrics[spec.name].kind if base.metrics[spec.name].kind == "circular" else other.metrics[spec.name].kind
+    verdict = "circular, no verdict" if kind == "circular" else _verdict(spec, after - before, p)
+    return [before, after, after - before, low, high, p, len(ours[0]), kind, verdict]
 
 
 def _verdict(spec: MetricSpec, difference: float, p: float) -> str:

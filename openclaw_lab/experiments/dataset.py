@@ -14,12 +14,13 @@ import hashlib
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from openclaw_lab.errors import DataError, DataWarning, excerpt
+from openclaw_lab.experiments.corpus import Corpus, corpus_beside, without_corpora
 from openclaw_lab.experiments.reading import head, read_rows
 from openclaw_lab.files import bundled
 from openclaw_lab.knobs import nearest
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 OnError = Literal["raise", "skip"]
 _TEXT_SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".parquet")
 _STORE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
+_CORPUS_FOLDERS = ("knowledge",)  # what the queries of another folder are asked of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +54,16 @@ class Sample:
 
 @dataclass(frozen=True)
 class Dataset(Sequence[Sample]):
-    """Samples of one format, with where they came from and the hash of their content."""
+    """Samples of one format, with where they came from and the hash of their content.
+
+    `corpora` holds what queries are asked of, by the name of the query file (a sample's `dataset`).
+    """
 
     name: str
     format: str
     samples: tuple[Sample, ...]
     problems: tuple[DataError, ...] = ()
+    corpora: Mapping[str, Corpus] = field(default_factory=dict, repr=False)
 
     @overload
     def __getitem__(self, index: int) -> Sample: ...
@@ -94,11 +100,13 @@ class Dataset(Sequence[Sample]):
 
     @functools.cached_property
     def hash(self) -> str:
-        """Sixteen hex digits that name the content: inputs and labels, in order (ids may come from a file's name)."""
+        """Sixteen hex digits that name the content: inputs, labels and corpora, in order (ids may come from a name)."""
         digest = hashlib.sha256()
         for sample in self.samples:
             content = sample.input.messages if isinstance(sample.input, Session) else sample.input
             digest.update(repr((content, sample.label)).encode("utf-8", "surrogatepass"))
+        for corpus in self.corpora.values():
+            digest.update(repr(corpus.documents).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()[:16]
 
     @property
@@ -123,7 +131,8 @@ class Dataset(Sequence[Sample]):
         if isinstance(sample.input, Session):
             first = next((message.text for message in sample.input.messages if message.role == "user"), "")
             return f"{len(sample.input.messages)} messages, starts with {excerpt(first, 60)!r}"
-        return f"[{sample.label}] {excerpt(sample.input, 100)}"
+        label = " ".join(sample.label) or "none" if isinstance(sample.label, tuple) else sample.label
+        return f"[{label}] {excerpt(sample.input, 100)}"
 
     def __str__(self) -> str:
         left_out = f", {len(self.problems)} bad rows left out" if self.problems else ""
@@ -134,7 +143,7 @@ class Dataset(Sequence[Sample]):
         return f"<Dataset {self}>"
 
     def _with(self, samples: tuple[Sample, ...]) -> Dataset:
-        return Dataset(self.name, self.format, samples, self.problems)
+        return replace(self, samples=samples)
 
 
 def _value(value: object) -> str:
@@ -163,9 +172,12 @@ def load_dataset(source: str | Path, *, on_error: OnError = "raise") -> Dataset:
     problems: list[DataError] = []
     samples: list[Sample] = []
     formats: dict[str, Path] = {}
+    corpora: dict[str, Corpus] = {}
     for file in files:
         row_format, rows = _read_file(file, problems)
         formats.setdefault(row_format.name, file)
+        if row_format.name == "retrieval" and rows:
+            corpora[rows[0].dataset] = _checked(corpus_beside(file), rows)
         samples += rows
     if problems and on_error == "raise":
         raise problems[0]
@@ -176,7 +188,7 @@ def load_dataset(source: str | Path, *, on_error: OnError = "raise") -> Dataset:
         )
     if problems:
         warnings.warn(f"{path}: {len(problems)} bad rows left out, first: {problems[0]}", DataWarning, stacklevel=2)
-    return Dataset(str(source), next(iter(formats)), _unique_ids(samples, path), tuple(problems))
+    return Dataset(str(source), next(iter(formats)), _unique_ids(samples, path), tuple(problems), corpora)
 
 
 def as_dataset(data: object) -> Dataset:
@@ -204,12 +216,15 @@ def from_sessions(sessions: Iterable[Session], name: str = "sessions") -> Datase
 def bundled_names() -> list[str]:
     """The bundled datasets, as `task/name`."""
     root = bundled("datasets")
-    return sorted(str(path.relative_to(root).with_suffix("")).replace("\\", "/") for path in root.glob("*/*.jsonl"))
+    paths = (path.relative_to(root) for path in root.glob("*/*.jsonl") if path.parent.name not in _CORPUS_FOLDERS)
+    return sorted(path.with_suffix("").as_posix().removesuffix("_queries") for path in paths)
 
 
 def data_files(folder: Path) -> list[Path]:
     """The data files of a folder, sorted; an error when there is none."""
-    files = sorted(path for path in folder.iterdir() if _ends(path, *_TEXT_SUFFIXES) and path.is_file())
+    files = without_corpora(
+        sorted(path for path in folder.iterdir() if _ends(path, *_TEXT_SUFFIXES) and path.is_file())
+    )
     if not files:
         raise DataError(str(folder), "a folder without data files", f"files ending in {', '.join(_TEXT_SUFFIXES)}")
     return files
@@ -223,9 +238,9 @@ def _find(source: str | Path) -> Path:
     except (OSError, RuntimeError) as error:  # a name too long for the system, a folder closed to us, ~nobody
         reason = (isinstance(error, OSError) and error.strerror) or str(error)
         raise DataError(excerpt(str(source)), reason, "the path of a file or folder") from None
-    inside = bundled("datasets") / f"{source}.jsonl"
-    if inside.is_file():
-        return inside
+    for name in (f"{source}.jsonl", f"{source}_queries.jsonl"):
+        if (inside := bundled("datasets") / name).is_file():
+            return inside
     if str(source).startswith("hf:"):
         raise DataError(str(source), expected="a local file or folder", todo="download it first, then give its path")
     raise DataError(
@@ -238,15 +253,44 @@ def _find(source: str | Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class RowFormat:
-    """How a row of one kind is told and read: the fields that must be there, and the label's field."""
+    """How a row of one kind is told and read: the fields that must be there; the text's and the label's; the label."""
 
     name: str
     needed: tuple[str, ...]
     text: str
     label: str
+    read_label: Callable[[str, object], object]
 
 
-FORMATS: tuple[RowFormat, ...] = (RowFormat("injection", ("text", "label"), "text", "label"),)
+def _verdict(where: str, value: object) -> int:
+    """1 for an attack, 0 for harmless, from what JSON and CSV give."""
+    if isinstance(value, str) and value.strip() in ("0", "1", "0.0", "1.0"):
+        value = float(value)
+    if isinstance(value, int | float) and value in (0, 1):
+        return int(value)
+    raise DataError(f"{where} label", "no value" if _missing(value) else value, "1 (attack) or 0 (harmless)")
+
+
+def _relevant(where: str, value: object) -> tuple[str, ...]:
+    """The ids of the documents that answer a query; none when nothing does."""
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return tuple(dict.fromkeys(value))
+    raise DataError(f"{where} relevant", value, "a list of ids (empty: nothing answers the query)")
+
+
+FORMATS: tuple[RowFormat, ...] = (
+    RowFormat("injection", ("text", "label"), "text", "label", _verdict),
+    RowFormat("retrieval", ("query", "relevant"), "query", "relevant", _relevant),
+)
+
+
+def _checked(corpus: Corpus, samples: Sequence[Sample]) -> Corpus:
+    """The corpus, when it holds everything that the queries call relevant."""
+    for sample in samples:
+        for each in sample.label:
+            if each not in corpus.row_of:
+                raise DataError(f"{sample.dataset} {sample.id}", f"relevant {each!r}", "the id of a document")
+    return corpus
 
 
 def _read_file(path: Path, problems: list[DataError]) -> tuple[RowFormat, list[Sample]]:
@@ -298,16 +342,7 @@ def _sample(row_format: RowFormat, where: str, row: Mapping[str, Any], path: Pat
     known = {key: "" if _missing(row.get(key)) else str(row[key]) for key in ("lang", "kind", "group")}
     line = where.rpartition(":")[2]
     row_id = f"{name}:{line}" if _missing(row.get("id")) else str(row["id"])
-    return Sample(row_id, text, _label(where, row[row_format.label]), name, **known, fields=dict(row))
-
-
-def _label(where: str, value: object) -> int:
-    """1 for an attack, 0 for harmless, from what JSON and CSV give."""
-    if isinstance(value, str) and value.strip() in ("0", "1", "0.0", "1.0"):
-        value = float(value)
-    if isinstance(value, int | float) and value in (0, 1):
-        return int(value)
-    raise DataError(f"{where} label", "no value" if _missing(value) else value, "1 (attack) or 0 (harmless)")
+    return Sample(row_id, text, row_format.read_label(where, row[row_format.label]), name, **known, fields=dict(row))
 
 
 def _missing(value: object) -> bool:

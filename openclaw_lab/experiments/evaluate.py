@@ -50,7 +50,7 @@ class Results(Displayed):
     def by(self, attribute: str = "dataset") -> Table:
         """The metrics for each value of a sample's attribute (`dataset`, `lang`, `kind`, `group`) or field."""
         rows = self._rows_by(attribute)
-        return Table.of_metrics(rows, attribute, f"{self.task.name} by {attribute}")
+        return Table.of_metrics(rows, attribute, f"{self.task.name} by {attribute}", self.task.columns)
 
     @property
     def table(self) -> Table:
@@ -77,7 +77,11 @@ class Results(Displayed):
     def _metrics(self, chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Metric]:
         measured = self.measured.of(chosen)
         clusters = self._clusters(measured)
-        return {spec.name: spec.measure(measured.tallies, clusters) for spec in self.task.metrics}
+        kinds = measured.kinds
+        return {
+            spec.name: spec.measure(measured.tallies, clusters, kinds.get(spec.name, "measured"))
+            for spec in self.task.metrics
+        }
 
     def _clusters(self, measured: Measured) -> np.ndarray[Any, np.dtype[np.intp]] | None:
         """What is independent of what: groups of samples; the units themselves where all belong to one sample."""

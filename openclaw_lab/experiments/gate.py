@@ -43,12 +43,19 @@ class Check:
         return f"{word:<6}{self.task}.{self.metric}: {shown(self.recorded)} -> {shown(self.now)}{p}"
 
 
-def gate(file: str | Path, *, data: str | Path | None = None, config: LabConfig | None = None) -> list[Check]:
-    """Measure again what an evidence file recorded; `data` and `config` replace the recorded ones."""
+def gate(
+    file: str | Path, *, data: str | Path | None = None, config: LabConfig | None = None, **options: Any
+) -> list[Check]:
+    """Measure again what an evidence file recorded; `data`, `config` and task options replace the recorded ones.
+
+    What was measured with a detector of your own needs it again: `gate(file, detector=mine)`.
+    """
     path = Path(file)
     entries = _entries(path)
     raw = [
-        row for number, entry in enumerate(entries, 1) for row in _again(f"{path} result {number}", entry, data, config)
+        row
+        for number, entry in enumerate(entries, 1)
+        for row in _again(f"{path} result {number}", entry, data, config, options)
     ]
     if not raw:
         raise DataError(str(path), "no tallies of any metric", "at least one measured metric")
@@ -69,7 +76,11 @@ def _entries(path: Path) -> list[Mapping[str, Any]]:
 
 
 def _again(
-    where: str, entry: Mapping[str, Any], data: str | Path | None, config: LabConfig | None
+    where: str,
+    entry: Mapping[str, Any],
+    data: str | Path | None,
+    config: LabConfig | None,
+    given: Mapping[str, Any],
 ) -> list[tuple[MetricSpec, Check]]:
     task, options = _part(where, entry, "task", str), _part(where, entry, "options", dict)
     source = _part(where, entry, "data", dict)
@@ -77,7 +88,10 @@ def _again(
     recorded, settings = _part(where, entry, "tallies", dict), config or LabConfig.from_dict(entry.get("config"))
     if options.keys() & {"task", "data", "config"}:
         raise DataError(f"{where} options", ", ".join(options), "options that the task knows")
-    results = evaluate(task, data or name, settings, **options)
+    if isinstance(options.get("detector"), str) and "detector" not in given:
+        found = f"a detector of your own ({options['detector']})"
+        raise TaskError(where, found, "the built-in one", "gate it in Python: lab.gate(file, detector=yours)")
+    results = evaluate(task, data or name, settings, **{**options, **given})
     if results.data.hash != digest:
         raise TaskError(where, f"the data {results.data.name} ({results.data.hash})", f"the recorded data ({digest})")
     return [_check(where, spec, recorded, results) for spec in results.task.metrics if spec.name in recorded]

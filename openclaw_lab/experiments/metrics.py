@@ -15,14 +15,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Kind = Literal["measured", "simulated"]
+# measured   against what a person labelled, or counted
+# rules      against what rules found, because nobody labelled it
+# circular   against what rules found, by a setting that acts on the same rules: no evidence for it
+# simulated  by a model of behaviour
+Kind = Literal["measured", "rules", "circular", "simulated"]
 Better = Literal["higher", "lower", ""]
 _Z = 1.959963984540054
 
@@ -44,7 +48,7 @@ class Metric:
     def __str__(self) -> str:
         if math.isnan(self.value):
             return f"– (n={self.n})"
-        mark = ", simulated" if self.kind == "simulated" else ""
+        mark = "" if self.kind == "measured" else f", {self.kind}"
         return f"{shown(self.value)} [{shown(self.low)}, {shown(self.high)}] (n={self.n}{mark})"
 
 
@@ -62,13 +66,15 @@ class Measured:
 
     tallies: Mapping[str, Array]
     sample: NDArray[np.intp]
+    kinds: Mapping[str, Kind] = field(default_factory=dict)  # of the metrics that are not simply measured
 
     def of(self, chosen: NDArray[np.bool_]) -> Measured:
         """The units of the chosen samples."""
         if chosen.all():
             return self
         kept = chosen[self.sample]
-        return Measured({name: values[kept] for name, values in self.tallies.items()}, self.sample[kept])
+        tallies = {name: values[kept] for name, values in self.tallies.items()}
+        return Measured(tallies, self.sample[kept], self.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,9 @@ class MetricSpec:
         """The point estimate alone."""
         return self.scale * _ratio(tallies[self.numerator].sum(), tallies[self.denominator].sum())
 
-    def measure(self, tallies: Mapping[str, Array], clusters: NDArray[np.intp] | None = None) -> Metric:
+    def measure(
+        self, tallies: Mapping[str, Array], clusters: NDArray[np.intp] | None = None, kind: Kind = "measured"
+    ) -> Metric:
         """The metric over all units; units with the same cluster number are not independent of one another."""
         top, bottom = tallies[self.numerator], tallies[self.denominator]
         n = round(float(bottom.sum()))
@@ -106,7 +114,7 @@ class MetricSpec:
             low, high = (min(ends), max(ends)) if n else (math.nan, math.nan)
             return Metric(self.value(tallies), low, high, n, "simulated")
         low, high = interval(top, bottom, clusters, proportion=self.proportion)
-        return Metric(self.value(tallies), self.scale * low, self.scale * high, n)
+        return Metric(self.value(tallies), self.scale * low, self.scale * high, n, kind)
 
 
 def interval(

@@ -50,7 +50,7 @@ class Sweep(Displayed):
 
         rows = [{**choice.values, **flat_metrics(choice.metrics)} for choice in self.choices]
         metrics = tuple(self.choices[0].metrics)
-        return Table(pd.DataFrame(rows), f"{self.task.name} on {self.data}", metrics)
+        return Table(pd.DataFrame(rows), f"{self.task.name} on {self.data}", metrics, self.task.columns)
 
     @property
     def frame(self) -> pd.DataFrame:

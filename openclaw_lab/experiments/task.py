@@ -27,6 +27,7 @@ class Task(ABC):
     section: ClassVar[str]  # the section of LabConfig that it measures
     metrics: ClassVar[tuple[MetricSpec, ...]]
     headline: ClassVar[tuple[str, ...]] = ()  # the metrics that a chart shows, most important first
+    columns: ClassVar[tuple[str, ...]] = ()  # the metrics that a wide table shows (all when empty); its frame has all
 
     @abstractmethod
     def prepare(self, data: Dataset, config: LabConfig) -> Any:

@@ -24,8 +24,10 @@ FORMAT = 1
 _PACKAGES = ("numpy", "scipy", "pandas", "rjieba", "tiktoken")
 
 
-def evidence_of(config: LabConfig, items: Sequence[object]) -> dict[str, Any]:
+def evidence_of(config: LabConfig, items: Sequence[object] | Results | Comparison) -> dict[str, Any]:
     """The content of evidence.json for a config and what was measured of it."""
+    if isinstance(items, Results | Comparison):
+        items = [items]
     results = [each for each in items if isinstance(each, Results)]
     comparisons = [each for each in items if isinstance(each, Comparison)]
     for each in items:
@@ -56,7 +58,10 @@ def _result(config: LabConfig, results: Results) -> dict[str, Any]:
         },
         "config": results.config.to_dict(masked=True),
         "of_this_config": results.config.digest(section) == config.digest(section),
-        "metrics": {name: metric_json(metric) for name, metric in results.metrics.items()},
+        "metrics": {
+            name: {**metric_json(metric), "help": results.task.spec(name).help}
+            for name, metric in results.metrics.items()
+        },
         "tallies": {spec.name: _tallies(clustered(spec, results)) for spec in results.task.metrics if not spec.band},
     }
 

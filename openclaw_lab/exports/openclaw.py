@@ -27,6 +27,8 @@ from typing import Any
 from openclaw_lab.agent.host import silent_hosts
 from openclaw_lab.config import MODE_INTERVALS, LabConfig, ReminderConfig
 from openclaw_lab.errors import ExportError
+from openclaw_lab.experiments.compare import Comparison
+from openclaw_lab.experiments.evaluate import Results
 from openclaw_lab.exports.evidence import evidence_of
 from openclaw_lab.exports.report import report
 from openclaw_lab.files import write_text
@@ -40,7 +42,7 @@ RECORD = ".openclaw-lab-export.json"
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Where the export is, its files, what its settings cannot carry, and the hosts on which they never remind."""
+    """Where the export is, its files, what its settings cannot carry, and where the plugin will never remind."""
 
     folder: Path
     files: tuple[str, ...]
@@ -52,27 +54,36 @@ class Exported:
         if self.not_carried:
             lines.append(f"not carried by the plugin's six settings: {', '.join(self.not_carried)} (see {REPORT})")
         if self.silent_on:
-            lines.append(f"these reminders never fire on {', '.join(self.silent_on)} (see {REPORT})")
+            lines.append(
+                f"with these six settings the plugin never reminds on {', '.join(self.silent_on)} (see {REPORT})"
+            )
         return "\n".join(lines)
 
 
-def export(config: LabConfig, folder: str | Path, evidence: Sequence[object] = ()) -> Exported:
+def export(config: LabConfig, folder: str | Path, evidence: Sequence[object] | Results | Comparison = ()) -> Exported:
     """Write the export folder; `evidence` are Results (and Comparisons) that the report shows.
 
     A folder that holds anything this function did not write, or that was edited since, is refused.
     """
+    if not isinstance(config, LabConfig):
+        raise ExportError("export", f"a {type(config).__name__}", "a LabConfig, then the folder")
     target = _target(folder)
     shown = evidence_of(config, evidence)
-    left_out = not_carried(config)
+    left_out, silent = not_carried(config), silent_hosts(carried(config).reminders)
     texts = {
         PATCH: patch_json5(config),
         SEED: _json(seed_config(config)),
         LAB: config.to_json(),
         EVIDENCE: _json(shown),
-        REPORT: report(config, shown, left_out),
+        REPORT: report(config, shown, left_out, silent, nearest_mode(config)),
     }
     _write_folder(target, texts, private=_has_secret(config))
-    return Exported(target, tuple(texts), left_out, silent_hosts(config.reminders))
+    return Exported(target, tuple(texts), left_out, silent)
+
+
+def carried(config: LabConfig) -> LabConfig:
+    """What the plugin of the seed document does when it gets the six settings, whatever the config says besides."""
+    return LabConfig.preset("seed").with_({"reminders.mode": nearest_mode(config)})
 
 
 def plugin_settings(config: LabConfig) -> dict[str, Any]:

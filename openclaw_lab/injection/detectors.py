@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openclaw_lab.config import InjectionConfig
+from openclaw_lab.errors import ConfigError
 from openclaw_lab.rules import Rule, js_collapse, load_rules
 
 _RULES = Path(__file__).with_name("rules")
@@ -49,6 +50,8 @@ class Detector:
     """The detector of an InjectionConfig."""
 
     def __init__(self, config: InjectionConfig | None = None) -> None:
+        if config is not None and not isinstance(config, InjectionConfig):
+            raise ConfigError("Detector", f"a {type(config).__name__}", "config.injection of a LabConfig")
         self._config = config or InjectionConfig()
         self._rules = _rules(self._config.detector)
 

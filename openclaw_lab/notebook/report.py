@@ -99,10 +99,19 @@ def _shown(notebook: Any) -> Any:
     shown = copy.deepcopy(notebook)
     shown.metadata.pop("widgets", None)
     for cell in shown.cells:
+        if "outputs" in cell:
+            cell["outputs"] = [output for output in cell["outputs"] if not _is_progress(output)]
         for output in cell.get("outputs", []):
             if "data" in output:
                 output["data"] = _still(output["data"])
     return shown
+
+
+def _is_progress(output: Any) -> bool:
+    """A progress bar that has done its work: text like ` 33%|###3      | 1/3 [00:01<00:02]`, drawn or as a widget."""
+    data = output.get("data", {})
+    text = data.get("text/plain", "") if _WIDGET in data else output.get("text", "") if "text" in output else ""
+    return bool(_PROGRESS.search("".join(text)))
 
 
 def _still(data: Any) -> Any:
@@ -149,6 +158,7 @@ def _code_style() -> str:
     return str(formatters.HtmlFormatter().get_style_defs(".highlight"))
 
 
+_PROGRESS = re.compile(r"\d%\|.*\|\s*\d+/\d+ \[")
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _KINDS = ["text/html", "text/markdown", "image/svg+xml", "image/png", "image/jpeg", "text/latex", "text/plain"]
 _ACTIVE = ["script", "link", "iframe", "frame", "object", "embed", "base", "meta", "form", "audio", "video", "portal"]

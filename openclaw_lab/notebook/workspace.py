@@ -51,7 +51,7 @@ def prepare(folder: Path = Path("openclaw-lab")) -> Workspace:
     Raises DataError when the folder cannot be made, read or written.
     """
     shipped = {path.name: path.read_bytes() for path in shipped_notebooks()}
-    folder = Path(folder).absolute()
+    folder = _home(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return _Copy(folder).all(shipped)
@@ -60,6 +60,14 @@ def prepare(folder: Path = Path("openclaw-lab")) -> Workspace:
     except OSError as error:
         found = error.strerror or type(error).__name__
         raise DataError(str(folder), found, "a folder that can be written", "choose another folder") from None
+
+
+def _home(folder: Path) -> Path:
+    """The absolute folder, with `~` as the home folder, as a shell would have it."""
+    try:
+        return Path(folder).expanduser().absolute()
+    except RuntimeError:
+        raise DataError(str(folder), "an unknown user's home", "a folder", "choose another folder") from None
 
 
 def shipped_notebooks() -> list[Path]:

@@ -152,7 +152,8 @@ class OpportunityFinder:
         if self.last_failed:
             self._failing |= subjects
             return []
-        new, self._known = resources - self._known, self._known | resources
+        new = resources - self._known
+        self._known |= resources
         if subjects & self._failing:
             self._failing -= subjects
             return [self._found("recovery")]

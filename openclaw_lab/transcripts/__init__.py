@@ -68,7 +68,7 @@ def load_sessions(path: str | Path, *, on_error: OnError = "skip") -> SessionLis
     report = tally.report(sessions)
     lost = len(report.problems) + report.more_problems
     if lost:
-        text = f"{root}: {count(lost, 'problem')}, the first: {report.problems[0]}; see .report"
+        text = f"{root}: {count(lost, 'problem')}, the first: {report.problems[0]}; the rest is loaded"
         warnings.warn(text, DataWarning, stacklevel=2)
     return SessionList(sessions, report)
 

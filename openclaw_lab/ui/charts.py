@@ -18,6 +18,7 @@ from matplotlib.text import Text
 
 from openclaw_lab.errors import LabWarning, TaskError
 from openclaw_lab.experiments.metrics import Metric
+from openclaw_lab.experiments.table import marked_name
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.knobs import nearest
 
@@ -61,8 +62,7 @@ def plot_metrics(rows: Mapping[str, Mapping[str, Metric]], task: Task, *, title:
         shift = (number - (len(rows) - 1) / 2) * 0.7 / max(1, len(rows))
         _points(ax, [metrics.get(name, _NOTHING) for name in names], places - shift, number, label)
     every = [metrics[name] for metrics in rows.values() for name in names if name in metrics]
-    simulated = {name for metrics in rows.values() for name in names if metrics.get(name, _NOTHING).kind == "simulated"}
-    ax.set_yticks(places, [f"{name} (simulated)" if name in simulated else name for name in names])
+    ax.set_yticks(places, [_marked(name, rows) for name in names])
     if not any(bound > 1 or bound < 0 for each in every for bound in (each.value, each.low, each.high)):
         ax.set_xlim(-0.02, 1.02)
     if len(rows) > 1:
@@ -147,7 +147,12 @@ def _labelled(ax: Axes, *, x: str, y: str = "") -> Axes:
 
 
 def _axis_name(frame: pd.DataFrame, name: str) -> str:
-    return f"{name} (simulated)" if f"{name}_kind" in frame else name
+    return marked_name(frame, name)
+
+
+def _marked(name: str, rows: Mapping[str, Mapping[str, Metric]]) -> str:
+    kinds = {metrics[name].kind for metrics in rows.values() if name in metrics} - {"measured"}
+    return f"{name} ({', '.join(sorted(kinds))})" if kinds else name
 
 
 def _bounds(values: Any, low: Any, high: Any) -> Any:

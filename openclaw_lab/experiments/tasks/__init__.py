@@ -9,7 +9,7 @@ from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.knobs import nearest
 
-_HOME = {"reminders": "RemindersTask", "injection": "InjectionTask"}
+_HOME = {"reminders": "RemindersTask", "injection": "InjectionTask", "retrieval": "RetrievalTask"}
 TASKS = tuple(_HOME)
 
 

@@ -110,12 +110,13 @@ class InjectionTask(Task):
         return pd.DataFrame(rows, columns=columns).astype({"prediction": "Int64", "correct": "boolean"})
 
     def errors(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Wrong verdicts: those furthest from the right side first; then the texts on which the detector failed."""
+        """Wrong verdicts, furthest from the right side first (attacks before false alarms); then the unscored."""
         wrong = frame[~frame["correct"].fillna(False).astype(bool)].copy()
         wrong.insert(0, "error", np.where(wrong["label"] == 1, "missed", "false alarm"))
         wrong.loc[wrong["correct"].isna(), "error"] = "unscored"
+        order = wrong["error"].map({"missed": 0, "false alarm": 1, "unscored": 2})
         distance = (wrong["score"] - wrong["label"]).abs().fillna(-1.0)
-        return wrong.loc[distance.sort_values(ascending=False, kind="stable").index]
+        return wrong.iloc[np.lexsort((order.to_numpy(int), -distance.to_numpy(float)))]
 
 
 def confusion(frame: pd.DataFrame, by: str = "dataset") -> pd.DataFrame:

@@ -138,7 +138,8 @@ def _replay(session: Session, host: HostProfile, found: Iterable[Opportunity], w
             first = first or event.hook == "session_end"
     call_at = [index for index, message in enumerate(session.messages) if message.role == "assistant"]
     runs = _call_runs(session, len(call_at))
-    moments = sorted(((_answer(each, call_at), each) for each in found), key=lambda pair: pair[0])
+    at = np.asarray(call_at)
+    moments = sorted(((_answer(each, at), each) for each in found), key=lambda pair: pair[0])
     for message in session.messages[reader.tracker.seen :]:  # what came after the host's last event
         reader.tracker.see(message)
     return _Replayed(
@@ -160,10 +161,10 @@ def _call_runs(session: Session, calls: int) -> list[int]:
     return runs
 
 
-def _answer(opportunity: Opportunity, call_at: Sequence[int]) -> int:
+def _answer(opportunity: Opportunity, call_at: _Ints) -> int:
     """The model call that can act on an opportunity: for a closing answer the call that wrote it, else the next one."""
-    side = "left" if opportunity.kind == "task_end" else "right"
-    call = int(np.searchsorted(call_at, opportunity.index, side=side))  # type: ignore[call-overload]
+    closing = opportunity.kind == "task_end"
+    call = int(np.searchsorted(call_at, opportunity.index, side="left" if closing else "right"))
     return min(call, len(call_at) - 1)
 
 
@@ -195,7 +196,7 @@ def _columns(replayed: Sequence[_Replayed], host: HostProfile, labelled: list[bo
         moment_session=_ints(s for s, _, _ in moments),
         moment_run=_ints(run_base[s] + replayed[s].call_runs[call] for s, call, _ in moments),
         moment_call=_ints(call_base[s] + call for s, call, _ in moments),
-        moment_turn=_ints(_turn(replayed[s], call) for s, call, _ in moments),
+        moment_turn=np.concatenate([_turns(each) for each in replayed]).astype(np.intp),
         moment_at=_ints(m.index for _, _, m in moments),
         start_hooks=_ints(p + prompt_base[s] for s, each in enumerate(replayed) for p in each.start_hooks),
         first_prompts=_ints(index for index, (_, p) in enumerate(prompts) if p.first),
@@ -213,10 +214,11 @@ def _known(each: _Replayed) -> _Ints:
     return np.searchsorted(shown, [p.at for p in each.prompts], side="left")
 
 
-def _turn(each: _Replayed, call: int) -> int:
-    """The user turn of a model call."""
-    before = np.searchsorted([p.call for p in each.prompts], call, side="right") - 1
-    return each.prompts[int(before)].turn if before >= 0 else 0
+def _turns(each: _Replayed) -> _Ints:
+    """The user turn of the model call that answers each opportunity."""
+    turns = np.array([0, *(p.turn for p in each.prompts)])
+    calls = [call for call, _ in each.moments]
+    return turns[np.searchsorted([p.call for p in each.prompts], calls, side="right")] if calls else np.empty(0, int)
 
 
 def _lives(each: _Replayed, host: HostProfile) -> list[int]:

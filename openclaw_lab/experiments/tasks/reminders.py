@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import Dataset
-from openclaw_lab.experiments.metrics import Array, Measured, MetricSpec, summed
+from openclaw_lab.experiments.metrics import Array, Kind, Measured, MetricSpec, summed
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.experiments.tasks.recordings import GAP, Recordings, record
 from openclaw_lab.plugins.builtin.knowhub.plugin import starts
@@ -45,6 +45,7 @@ class RemindersTask(Task):
     format = "sessions"
     section = "reminders"
     headline = ("coverage", "late", "precision", "repeats")
+    columns = ("reminders", "tokens", "paid_tokens", "coverage", "reached", "precision")
     metrics = (
         MetricSpec("reminders", "reminders", "sessions", "reminders in a session", "a session", proportion=False),
         MetricSpec(
@@ -59,7 +60,7 @@ class RemindersTask(Task):
             better="lower", proportion=False,
         ),
         MetricSpec("coverage", "covered", "opportunities", "opportunities reminded of in time", better="higher"),
-        MetricSpec("late", "late", "opportunities", "opportunities first reminded of soon after", better="higher"),
+        MetricSpec("late", "late", "opportunities", "opportunities first reminded of soon after"),
         MetricSpec("reached", "reached", "opportunities", "opportunities covered or late", better="higher"),
         MetricSpec("precision", "useful", "reminders", "reminders near an opportunity", better="higher"),
         MetricSpec("repeats", "repeats", "reminders", "reminders with nothing new since the last", better="lower"),
@@ -101,7 +102,8 @@ class RemindersTask(Task):
     def measure(self, prepared: Recordings, config: LabConfig) -> Measured:
         """Run the policy over every session; the units are the runs."""
         reminded, started = self.decide(prepared, config)
-        return Measured(self._tallies(prepared, config, reminded, started), prepared.run_session)
+        tallies = self._tallies(prepared, config, reminded, started)
+        return Measured(tallies, prepared.run_session, _kinds(prepared, config))
 
     def decide(self, prepared: Recordings, config: LabConfig) -> tuple[_Index, _Index]:
         """The prompts that carry a reminder, and those that carry the start text (as indexes into the prompts)."""
@@ -187,6 +189,17 @@ class RemindersTask(Task):
         misses = wrong["opportunities"] - wrong["covered"]
         wrong.insert(3, "misses", misses)
         return wrong.loc[misses.sort_values(ascending=False, kind="stable").index]
+
+
+def _kinds(prepared: Recordings, config: LabConfig) -> dict[str, Kind]:
+    """What the figures about opportunities rest on, unless a person labelled every session that has some.
+
+    The event policy reminds by the very rules that find the opportunities: judged by them it cannot but look good.
+    """
+    if prepared.labelled[prepared.moment_session].all():
+        return {}
+    kind: Kind = "circular" if config.reminders.policy == "event" else "rules"
+    return dict.fromkeys(("coverage", "late", "reached", "precision", "repeats"), kind)
 
 
 def _grouped(values: _Index, owner: _Index, count: int) -> list[list[int]]:

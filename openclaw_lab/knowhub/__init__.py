@@ -1,0 +1,1 @@
+"""A knowledge base that loses nothing and finds Chinese from English."""

@@ -1,0 +1,1 @@
+"""What must not leave the machine is replaced: paths with a user's name, addresses, numbers, keys."""
