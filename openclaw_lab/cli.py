@@ -208,8 +208,9 @@ def _data_list(_: argparse.Namespace) -> int:
     more = os.environ.get("OPENCLAW_LAB_DATA")
     if more:
         root = Path(more)
-        for path in sorted(root.glob("*/*.jsonl.gz")) + sorted(root.glob("*/*.jsonl")):
-            print(path)
+        for pattern in ("injection/*.jsonl*", "sessions/*.jsonl*", "retrieval/*_queries.jsonl*"):
+            for path in sorted(root.glob(pattern)):
+                print(path)
     return 0
 
 

@@ -19,6 +19,7 @@ LabWarning
 from __future__ import annotations
 
 import re
+from typing import Self
 
 _EXCERPT = 80
 # Line breaks of every kind, and what a terminal would obey.
@@ -51,6 +52,11 @@ class LabError(Exception):
         if todo:
             parts.append(todo)
         super().__init__(_CONTROL.sub(" ", "; ".join([": ".join(parts[:2]), *parts[2:]])))
+
+
+    def advised(self, todo: str) -> Self:
+        """The same error with what to do added, where it says nothing of that yet."""
+        return self if self.todo else type(self)(self.where, self.found, self.expected, todo)
 
 
 class ConfigError(LabError):

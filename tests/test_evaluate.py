@@ -190,6 +190,14 @@ def test_an_unknown_metric_suggests_the_nearest() -> None:
         InjectionTask().spec("recal")
 
 
+def test_an_unknown_metric_of_results_suggests_the_nearest() -> None:
+    metrics = evaluate("injection", "injection/mini").metrics
+    with pytest.raises(TaskError, match="did you mean recall"):
+        metrics["recal"]
+    assert metrics.get("recal") is None
+    assert "recal" not in metrics
+
+
 def test_tasks_by_name() -> None:
     assert set(TASKS) == {"reminders", "injection", "retrieval"}
     for name in TASKS:

@@ -180,7 +180,7 @@ def load_dataset(source: str | Path, *, on_error: OnError = "raise") -> Dataset:
             corpora[rows[0].dataset] = _checked(corpus_beside(file), rows)
         samples += rows
     if problems and on_error == "raise":
-        raise problems[0]
+        raise problems[0].advised('or leave bad rows out: on_error="skip", --skip-bad')
     if len(formats) > 1:
         (first, one), (second, other) = list(formats.items())[:2]
         raise DataError(

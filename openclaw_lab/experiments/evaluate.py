@@ -23,6 +23,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+class Metrics(dict[str, Metric]):
+    """Metrics by name; an unknown name is an error that names the nearest one."""
+
+    def __init__(self, task: Task, metrics: Mapping[str, Metric]) -> None:
+        super().__init__(metrics)
+        self._task = task
+
+    def __missing__(self, name: str) -> Metric:
+        self._task.spec(name)
+        raise KeyError(name)
+
+
 @dataclass(frozen=True, repr=False)
 class Results(Displayed):
     """What one setting gave on one dataset."""
@@ -36,7 +48,7 @@ class Results(Displayed):
     @functools.cached_property
     def metrics(self) -> Mapping[str, Metric]:
         """Every metric of the task by name, over all samples."""
-        return self._metrics(np.ones(len(self.data), dtype=bool))
+        return Metrics(self.task, self._metrics(np.ones(len(self.data), dtype=bool)))
 
     @functools.cached_property
     def frame(self) -> pd.DataFrame:
