@@ -53,7 +53,6 @@ class LabError(Exception):
             parts.append(todo)
         super().__init__(_CONTROL.sub(" ", "; ".join([": ".join(parts[:2]), *parts[2:]])))
 
-
     def advised(self, todo: str) -> Self:
         """The same error with what to do added, where it says nothing of that yet."""
         return self if self.todo else type(self)(self.where, self.found, self.expected, todo)

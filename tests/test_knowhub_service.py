@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_models import MODEL, serving
 
 from openclaw_lab.config import KnowHubConfig
-from openclaw_lab.errors import ConfigError, DataError
+from openclaw_lab.errors import ConfigError, DataError, TaskError
 from openclaw_lab.knowhub.entry import Case, Entry, Source
 from openclaw_lab.knowhub.service import KnowHub
 
@@ -334,6 +335,70 @@ def test_evolve_merges_equal_cases_and_never_dated_ones(kb: KnowHub) -> None:
     assert back.content == "Raise the pool size"
     assert len(back.helpful) == 5
     assert kb.verify() == []
+
+
+def test_evolve_by_a_model_merges_all_but_what_is_dated_or_private(kb: KnowHub, tmp_path: Path) -> None:
+    text = "Raise the pool size\non 2025-12-01 it was 10\nask ada@example.com"
+    entry_id = save(kb, text, task="latency")
+    for helpful, said in (
+        (True, "halved the errors"),
+        (True, "on 2026-01-02 latency was 80 ms"),
+        (False, "ran out of memory, see bob@example.com"),
+    ):
+        kb.update(entry_id, is_helpful=helpful, feedback=said)
+    with serving() as server:
+        options = {**server.options, "cassette": tmp_path / "tape.jsonl"}
+        server.answers = [{"content": "Raise the pool size: half the errors. Watch the memory."}]
+        new = kb.evolve(entry_id, model=f"litellm:{MODEL}", **options)
+        sent = str(server.asked[0][1])
+    assert all(word in sent for word in ("halved the errors", "ran out of memory"))
+    assert not any(word in sent for word in ("2025-12-01", "80 ms", "@example.com"))
+    assert new.content.splitlines() == [
+        "Raise the pool size: half the errors. Watch the memory.", "on 2025-12-01 it was 10", "ask ada@example.com",
+        "", "---", "Worked:", "- on 2026-01-02 latency was 80 ms",
+    ]  # fmt: skip
+    assert [each.content for _, each in kb.history(entry_id)][-2:] == [text, new.content]
+    assert kb.undo(entry_id).content == text
+    assert kb.evolve(entry_id, model=f"litellm:{MODEL}", **options).content == new.content, "replayed, nobody asked"
+    assert kb.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"), [({"text": "x"}, "not an object with content"), ({"content": " "}, "content is missing")]
+)
+def test_a_bad_merge_changes_nothing(kb: KnowHub, answer: Any, words: str) -> None:
+    entry_id = save(kb, "Raise the pool size")
+    before = kb.update(entry_id, is_helpful=False, feedback="ran out of memory")
+    with serving() as server:
+        server.answers = [answer]
+        with pytest.raises(TaskError, match=words):
+            kb.evolve(entry_id, model=f"litellm:{MODEL}", **server.options)
+        assert len(server.asked) == 2
+    assert kb.get(entry_id) == before
+
+
+def test_a_merge_that_was_overtaken_is_refused_and_an_injected_one_flagged(kb: KnowHub) -> None:
+    entry_id = save(kb, "Raise the pool size")
+    kb.update(entry_id, is_helpful=False, feedback="ran out of memory")
+    with serving() as server:
+        server.answers = [{"content": INJECTION}]
+        reply = server.reply
+        server.reply = lambda *asked: (kb.evolve(entry_id), reply(*asked))[1]  # type: ignore[method-assign]
+        with pytest.raises(DataError, match="changed meanwhile; evolve it again"):
+            kb.evolve(entry_id, model=f"litellm:{MODEL}", **server.options)
+        server.reply = reply  # type: ignore[method-assign]
+        assert kb.evolve(entry_id, model=f"litellm:{MODEL}", **server.options).flagged
+
+
+def test_without_cases_a_model_is_not_asked(kb: KnowHub) -> None:
+    entry_id = save(kb, "Raise the pool size")
+    with serving() as server:
+        assert kb.evolve(entry_id, model=f"litellm:{MODEL}", **server.options) == kb.get(entry_id)
+        assert server.asked == []
+    with pytest.raises(ConfigError, match="no options without a model"):
+        kb.evolve(entry_id, api_base="x")
+    with pytest.raises(DataError, match="the id of an entry"):
+        kb.evolve("kb_0", model=f"litellm:{MODEL}")
 
 
 def test_evolve_keeps_dated_entries_apart(kb: KnowHub) -> None:

@@ -20,7 +20,8 @@ TREES = {name.removesuffix(".__init__"): ast.parse(path.read_text("utf-8")) for 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("text", "messages", "knobs", "files"),
-    ("config", "rules", "transcripts"),
+    ("config", "rules", "transcripts", "cassette"),
+    ("models",),
     ("reminders", "injection", "redaction"),
     ("knowhub",),
     ("plugins",),
@@ -48,22 +49,23 @@ PLAIN = {"__init__", "experiments"}
 # at the top of a file (as opposed to within a function).
 LIBRARIES = {
     "matplotlib": ({"ui"}, True),
-    "numpy": ({"experiments", "knowhub", "reminders", "ui"}, True),
+    "numpy": ({"experiments", "knowhub", "models", "reminders", "ui"}, True),
     "pandas": ({"experiments", "plugins"}, False),
     "scipy": ({"experiments"}, False),
     "tqdm": ({"experiments"}, False),
     "pyarrow": ({"experiments"}, False),
     "tiktoken": ({"text"}, False),
     "rjieba": ({"text"}, False),
-    "litellm": (set(), False),
+    "litellm": ({"models"}, False),
     "faiss": ({"knowhub"}, False),
     "fastapi": ({"knowhub"}, True),
     "uvicorn": ({"knowhub"}, False),
     "httpx": ({"knowhub"}, True),
     "sklearn": (set(), False),
 }
-# Who may look at the environment: the command line; tiktoken's cache folder; what a child process inherits.
-ENVIRONMENT = {"cli", "text", "notebook.runner", "notebook.server"}
+# Who may look at the environment: the command line; tiktoken's cache folder; a switch that litellm reads; what a child
+# process inherits.
+ENVIRONMENT = {"cli", "models", "text", "notebook.runner", "notebook.server"}
 
 
 @dataclass(frozen=True)

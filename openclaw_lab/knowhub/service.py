@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from openclaw_lab.config import KnowHubConfig
-from openclaw_lab.errors import DataError
+from openclaw_lab.errors import ConfigError, DataError
 from openclaw_lab.injection.detectors import Detector
 from openclaw_lab.knowhub.batch import Batch, Draft, next_version
 from openclaw_lab.knowhub.batch import Saved as Saved
@@ -19,7 +19,7 @@ from openclaw_lab.knowhub.care import INDEX, STORE, problems, reindex
 from openclaw_lab.knowhub.draft import draft, now, text_fault
 from openclaw_lab.knowhub.embed import Embedder, Vectors, embedder_named, full_name
 from openclaw_lab.knowhub.entry import MAX_TASK, Case, Entry
-from openclaw_lab.knowhub.evolve import evolved
+from openclaw_lab.knowhub.evolve import evolved, evolved_by
 from openclaw_lab.knowhub.extract import extract_items
 from openclaw_lab.knowhub.index import Candidate, Index
 from openclaw_lab.knowhub.ranking import SAME_WORDS, embed_entries, embed_queries, query_words
@@ -132,11 +132,14 @@ class KnowHub:
         session_key: str = "",
         submitted_by: str = "",
         extractor: str = "rules",
+        **options: Any,
     ) -> list[Saved]:
-        """Save what a conversation teaches, redacted; what the same conversation gave before is a duplicate."""
-        items = extract_items(
-            messages, agent_id=agent_id, session_key=session_key, submitted_by=submitted_by, extractor=extractor
-        )
+        """Save what a conversation teaches, redacted; what the same conversation gave before is a duplicate.
+
+        With the extractor `litellm:<model>`, `options` are those of `models.complete` (`cassette`, `api_key`, …).
+        """
+        names = {"agent_id": agent_id, "session_key": session_key, "submitted_by": submitted_by}
+        items = extract_items(messages, **names, extractor=extractor, **options)
         began = now()
         return [self._seen_before(each, began) for each in self.save_many(items)] if items else []
 
@@ -273,11 +276,20 @@ class KnowHub:
                 return batch.change(entry, "helpful", helpful=(*entry.helpful, new))
             return batch.change(entry, "harmful", harmful=(*entry.harmful, new))
 
-    def evolve(self, entry_id: str) -> Entry:
-        """Write what an entry's helpful and harmful cases say into its text, as a new version; `undo` takes it back."""
+    def evolve(self, entry_id: str, *, model: str = "", **options: Any) -> Entry:
+        """Write what an entry's helpful and harmful cases say into its text, as a new version; `undo` takes it back.
+
+        With a `model` (`litellm:<model>`) that one merges them; `options` are those of `models.complete`.
+        """
+        if not model and options:
+            raise ConfigError("evolve", ", ".join(options), "no options without a model")
+        before = self.get(entry_id) if model else None
+        merged = evolved_by(before, model, **options) if before else ""  # asked before writing: it may take long
         with self._writing() as batch:
             entry = _existing(batch, entry_id)
-            content = evolved(entry)
+            if before and before.content != entry.content:
+                raise DataError(f"knowledge {entry_id}", "a text that changed meanwhile", todo="evolve it again")
+            content = merged or evolved(entry)
             if content == entry.content:
                 return entry
             flagged = entry.flagged or self._looks_injected(f"{entry.task}\n{content}")
