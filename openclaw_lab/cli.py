@@ -131,6 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--host", default="127.0.0.1", help="any but this machine's own needs $OPENCLAW_LAB_TOKEN")
     serve.add_argument("--port", type=_port, default=9999, help="port (0: a free one)")
     serve.add_argument("--embedder", help="by name (default: the one of the settings)")
+    serve.add_argument("--extractor", default="rules", help="rules, or litellm:MODEL to ask a model (default: rules)")
     serve.set_defaults(command=_serve)
 
     verify = commands.add_parser("verify", help="check a knowledge base; exit 1 when anything in it differs")
@@ -245,6 +246,7 @@ def _serve(options: argparse.Namespace) -> int:
                 port=options.port,
                 embedder=options.embedder,
                 token=token,
+                extractor=options.extractor,
                 ready=lambda address: print(f"KnowHub: {address}", flush=True),
             )
     except KeyboardInterrupt:  # the polite way to stop a server

@@ -77,9 +77,7 @@ def extract_items(
     `messages` are Messages or plain objects in any format that transcripts may have; a bad one is a DataError.
     `options` are for a model: those of `models.complete`, such as `cassette`, `api_base` and `api_key`.
     """
-    live = extractor.startswith(models.PREFIX)
-    if not live and extractor != "rules":
-        raise TaskError("extractor", extractor, f"one of {', '.join(EXTRACTORS)}")
+    live = check_extractor(extractor)
     if not live and options:
         raise TaskError("extractor rules", ", ".join(options), "no options")
     read = [_read(each, f"messages[{index}]") for index, each in enumerate(messages)]
@@ -253,6 +251,13 @@ def _spoken(messages: Sequence[Message]) -> Language:
 
 def _redacted(message: Message) -> Message:
     return replace(message, content=redact(message.text.encode("utf-8", "replace").decode()))
+
+
+def check_extractor(extractor: str) -> bool:
+    """Whether an extractor's name is that of a model; a name that is none is an error."""
+    if extractor != "rules" and not extractor.startswith(models.PREFIX):
+        raise TaskError("extractor", extractor, f"one of {', '.join(EXTRACTORS)}")
+    return extractor != "rules"
 
 
 def _read(message: object, where: str) -> Message:

@@ -13,6 +13,7 @@ from typing import Any
 
 from openclaw_lab.errors import ConfigError, MissingExtra
 from openclaw_lab.knowhub.embed import Embedder
+from openclaw_lab.knowhub.extract import check_extractor
 from openclaw_lab.knowhub.guard import LOOPBACK, MAX_BODY, Guard
 from openclaw_lab.knowhub.service import KnowHub
 
@@ -29,8 +30,9 @@ def build_app(
     max_body: int = MAX_BODY,
     workers: int = WORKERS,
     waiting: int = WAITING,
+    extractor: str = "rules",
 ) -> Guard:
-    """The ASGI app for an open KnowHub, with its guard.
+    """The ASGI app for an open KnowHub, with its guard; `extractor` by name, `rules` or `litellm:<model>`.
 
     `max_body` in bytes; `workers` calls run at once and `waiting` more wait, any beyond get 503 with Retry-After.
     """
@@ -39,7 +41,8 @@ def build_app(
         from openclaw_lab.knowhub.routes import routes
     except ModuleNotFoundError as error:
         raise _missing(error) from None
-    app = routes(kb, Gate(workers, waiting), token=bool(token))
+    check_extractor(extractor)
+    app = routes(kb, Gate(workers, waiting), token=bool(token), extractor=extractor)
     return Guard(app, loopback=loopback, token=token, max_body=max_body)
 
 
@@ -50,6 +53,7 @@ def serve(
     port: int = PORT,
     embedder: str | Embedder | Callable[[Sequence[str]], Any] | None = None,
     token: str = "",
+    extractor: str = "rules",
     ready: Callable[[str], None] = print,
 ) -> None:
     """Serve a folder until SIGTERM or Ctrl-C; requests that run are finished first.
@@ -63,7 +67,7 @@ def serve(
         raise _missing(error) from None
     with contextlib.closing(_listen(host, port)) as listener, KnowHub.open(folder, embedder=embedder) as kb:
         config = uvicorn.Config(
-            build_app(kb, loopback=loopback, token=token),
+            build_app(kb, loopback=loopback, token=token, extractor=extractor),
             log_level="warning",
             access_log=False,
             server_header=False,

@@ -20,7 +20,7 @@ from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException as StarletteError
 
 from openclaw_lab import __version__
-from openclaw_lab.errors import LabError, excerpt
+from openclaw_lab.errors import LabError, OfflineError, excerpt
 from openclaw_lab.knowhub import shapes, wire
 from openclaw_lab.knowhub.entry import PRIVATE, Case, Entry
 from openclaw_lab.knowhub.gate import BusyError, Gate
@@ -51,7 +51,7 @@ _SAID = {
 _RETRY = {"Retry-After": "1"}
 
 
-def routes(kb: KnowHub, gate: Gate, *, token: bool) -> FastAPI:
+def routes(kb: KnowHub, gate: Gate, *, token: bool, extractor: str = "rules") -> FastAPI:
     """The app for an open KnowHub; `token` says that a guard demands one (for the OpenAPI document)."""
     app = FastAPI(
         title="KnowHub",
@@ -61,7 +61,7 @@ def routes(kb: KnowHub, gate: Gate, *, token: bool) -> FastAPI:
         redoc_url=None,
         dependencies=[Security(HTTPBearer(auto_error=False))] if token else [],
     )
-    app.include_router(_Routes(kb, gate).router())
+    app.include_router(_Routes(kb, gate, extractor).router())
     app.state.folder = kb.folder
     for kind in (StarletteError, RequestValidationError, BusyError, LabError, sqlite3.Error, Exception):
         app.add_exception_handler(kind, _answer)
@@ -90,8 +90,8 @@ def _agents(entry: Entry) -> frozenset[str] | None:
 
 
 class _Routes:
-    def __init__(self, kb: KnowHub, gate: Gate) -> None:
-        self._kb, self._gate = kb, gate
+    def __init__(self, kb: KnowHub, gate: Gate, extractor: str) -> None:
+        self._kb, self._gate, self._extractor = kb, gate, extractor
         self._listed: tuple[int, list[_Listed]] = (-1, [])
 
     def router(self) -> APIRouter:
@@ -184,7 +184,8 @@ class _Routes:
 
     async def extract(self, conversation: shapes.ExtractIn) -> dict[str, Any]:
         """Find what is worth keeping in a conversation, and save it; the count is of what is new."""
-        saved: list[Saved] = await self._gate.run(lambda: self._kb.extract(**conversation.model_dump()))
+        given = {**conversation.model_dump(), "extractor": self._extractor}
+        saved: list[Saved] = await self._gate.run(lambda: self._kb.extract(**given))
         new = sum(each.action != "duplicate" for each in saved)
         return {"extracted_count": new, "results": [dataclasses.asdict(each) for each in saved]}
 
@@ -260,6 +261,8 @@ async def _answer(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, BusyError):
         return _problem(503, "too many requests are waiting; come again in a second", _RETRY)
     folder = str(request.app.state.folder)
+    if isinstance(error, OfflineError):  # a live extractor or embedder
+        return _problem(503, str(error), _RETRY)
     if isinstance(error, LabError) and folder not in str(error):
         return _problem(404 if "the id of an entry" in error.expected else 422, str(error))
     if not isinstance(error, LabError | sqlite3.Error):  # our mistake: the traceback goes to the log by itself
