@@ -118,7 +118,8 @@ def test_extract(http: httpx.Client, kb: KnowHub, monkeypatch: pytest.MonkeyPatc
     answer = http.post("/api/extract", json=body).json()
     assert answer["extracted_count"] == 1
     assert [each["action"] for each in answer["results"]] == ["created", "duplicate"]
-    assert asked == [(messages, {"agent_id": "main", "submitted_by": "me", "session_key": "agent:main:main"})]
+    told = {"agent_id": "main", "submitted_by": "me", "session_key": "agent:main:main", "extractor": "rules"}
+    assert asked == [(messages, told)]
 
 
 @pytest.mark.skipif(not hasattr(KnowHub, "extract"), reason="no extractor yet")
