@@ -24,7 +24,6 @@ from openclaw_lab.messages import OPPORTUNITY_KINDS
 HOSTS = ("seed", "openclaw-2026.3", "openclaw-2026.9")
 # The seed's reminder modes: one reminder every so many LLM calls.
 MODE_INTERVALS: Mapping[str, int] = {"minimal": 5, "normal": 3, "aggressive": 2}
-MODES = ("off", *MODE_INTERVALS, "custom")
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

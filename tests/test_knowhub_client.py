@@ -128,7 +128,7 @@ def test_extract(kb: KnowHub, url: str, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(kb, "extract", extract, raising=False)
     with KnowHubClient(url, agent_id="main") as remote:
         assert remote.extract([{"role": "user", "content": "记住"}], session_key="s", submitted_by="me") == answer
-    more = {"agent_id": "main", "session_key": "s", "submitted_by": "me"}
+    more = {"agent_id": "main", "session_key": "s", "submitted_by": "me", "extractor": "rules"}
     assert asked == [([{"role": "user", "content": "记住"}], more)]
 
 

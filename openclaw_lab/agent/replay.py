@@ -53,7 +53,7 @@ class _Walk:
         for cut in session.cuts:
             self._cuts.setdefault(cut.at, []).append(cut)
         self._at = self._run = self._call = 0
-        self._running = self._started = False
+        self._running = False
 
     def events(self) -> Iterator[HookEvent]:
         yield from self._session_hook("session_start")
