@@ -62,7 +62,7 @@ def unopened(path: Path, error: Exception) -> DataError:
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
-    _patiently(connection, "PRAGMA journal_mode = WAL")
+    patiently(connection, "PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     tables = connection.execute("SELECT count(*) FROM sqlite_master WHERE name IN ('meta', 'requests')").fetchone()[0]
     if tables == 2:
@@ -73,7 +73,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
 
 
-def _patiently(connection: sqlite3.Connection, statement: str) -> None:
+def patiently(connection: sqlite3.Connection, statement: str) -> None:
     """A change of the journal mode does not wait for other openers by itself."""
     end = time.monotonic() + _PATIENCE
     while True:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from openclaw_lab.errors import DataError
+from openclaw_lab.knowhub.database import patiently
 
 FILE = "knowhub-client.sqlite"
 # Answers to searches that are kept; the oldest go first. Nothing that waits to be sent ever goes.
@@ -63,9 +64,10 @@ class Outbox:
             self._connection = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
         try:
             with self._loud():
-                self._connection.execute("PRAGMA journal_mode = WAL")
+                patiently(self._connection, "PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = FULL")
-                self._connection.executescript(_SCHEMA)
+                for statement in _SCHEMA.split(";"):  # not executescript: it would not wait for another opener
+                    patiently(self._connection, statement)
         except DataError:
             self._connection.close()
             raise
