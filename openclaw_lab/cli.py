@@ -75,6 +75,29 @@ def _warn(
         print(f"openclaw-lab: {message}", file=sys.stderr)
 
 
+def _knowledge_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
+    serve = commands.add_parser("serve", help="offer a knowledge base to the OpenClaw plugin over HTTP")
+    serve.add_argument("folder", type=Path, help="the knowledge base; made when it is not there")
+    serve.add_argument("--host", default="127.0.0.1", help="any but this machine's own needs $OPENCLAW_LAB_TOKEN")
+    serve.add_argument("--port", type=_port, default=9999, help="port (0: a free one)")
+    serve.add_argument("--embedder", help="by name (default: the one of the settings)")
+    serve.add_argument("--extractor", default="rules", help="rules, or litellm:MODEL to ask a model (default: rules)")
+    serve.set_defaults(command=_serve)
+
+    verify = commands.add_parser("verify", help="check a knowledge base; exit 1 when anything in it differs")
+    verify.add_argument("folder", type=Path, help="the knowledge base")
+    verify.add_argument("--reindex", metavar="EMBEDDER", default="", help="first give every entry new vectors")
+    verify.add_argument("--rebuild", action="store_true", help="first build the index again from the store")
+    verify.set_defaults(command=_verify)
+
+    bench = commands.add_parser("bench", help="what the costly parts cost on this machine")
+    bench.add_argument(
+        "names", nargs="*", metavar="NAME", help="import, reminders, injection or knowhub (default: all)"
+    )
+    bench.add_argument("--data", default="", help="sessions to measure on (default: the bundled ones)")
+    bench.set_defaults(command=_bench)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="openclaw-lab", description=__doc__.split("\n", maxsplit=1)[0] if __doc__ else None)
     parser.add_argument("--version", action="version", version=__version__)
@@ -126,26 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     gate.add_argument("--config", help="other settings than the recorded ones: seed, tuned, or a lab-config.json")
     gate.set_defaults(command=_gate)
 
-    serve = commands.add_parser("serve", help="offer a knowledge base to the OpenClaw plugin over HTTP")
-    serve.add_argument("folder", type=Path, help="the knowledge base; made when it is not there")
-    serve.add_argument("--host", default="127.0.0.1", help="any but this machine's own needs $OPENCLAW_LAB_TOKEN")
-    serve.add_argument("--port", type=_port, default=9999, help="port (0: a free one)")
-    serve.add_argument("--embedder", help="by name (default: the one of the settings)")
-    serve.add_argument("--extractor", default="rules", help="rules, or litellm:MODEL to ask a model (default: rules)")
-    serve.set_defaults(command=_serve)
-
-    verify = commands.add_parser("verify", help="check a knowledge base; exit 1 when anything in it differs")
-    verify.add_argument("folder", type=Path, help="the knowledge base")
-    verify.add_argument("--reindex", metavar="EMBEDDER", default="", help="first give every entry new vectors")
-    verify.add_argument("--rebuild", action="store_true", help="first build the index again from the store")
-    verify.set_defaults(command=_verify)
-
-    bench = commands.add_parser("bench", help="what the costly parts cost on this machine")
-    bench.add_argument(
-        "names", nargs="*", metavar="NAME", help="import, reminders, injection or knowhub (default: all)"
-    )
-    bench.add_argument("--data", default="", help="sessions to measure on (default: the bundled ones)")
-    bench.set_defaults(command=_bench)
+    _knowledge_commands(commands)
     return parser
 
 

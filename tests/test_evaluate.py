@@ -150,7 +150,9 @@ def test_plot(options: dict[str, str]) -> None:
 
 def test_a_plot_of_what_cannot_be_measured() -> None:
     results = evaluate("injection", rows([("hello", 0)]))
-    results.plot().figure.canvas.draw()
+    axes = results.plot()
+    axes.figure.canvas.draw()
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(results.task.headline)
 
 
 # --- what is refused ----------------------------------------------------------------------------------------------
