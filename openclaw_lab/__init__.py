@@ -26,7 +26,7 @@ _HOME = {
     "sweep": "experiments.sweep",
     "replay": "agent.replay",
     "Detector": "injection.detectors",
-    "Detection": "injection.detectors",
+    "Detection": "injection.verdict",
     "Table": "experiments.table",
     "export": "exports.openclaw",
     "KnowHub": "knowhub.service",
@@ -82,7 +82,8 @@ if TYPE_CHECKING:
     from openclaw_lab.experiments.table import Table
     from openclaw_lab.experiments.task import Task
     from openclaw_lab.exports.openclaw import export
-    from openclaw_lab.injection.detectors import Detection, Detector
+    from openclaw_lab.injection.detectors import Detector
+    from openclaw_lab.injection.verdict import Detection
     from openclaw_lab.knowhub.client import KnowHubClient
     from openclaw_lab.knowhub.service import KnowHub
     from openclaw_lab.transcripts import load_sessions

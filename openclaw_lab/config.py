@@ -21,6 +21,8 @@ from openclaw_lab.files import read_text, write_text
 from openclaw_lab.knobs import Knob, Section, Value, knob, mask_secrets, unknown
 from openclaw_lab.messages import OPPORTUNITY_KINDS
 
+# In the order in which they are applied: see injection/views.py.
+INJECTION_VIEWS = ("unicode", "invisible", "confusables", "leet", "spacing", "encoded")
 HOSTS = ("seed", "openclaw-2026.3", "openclaw-2026.9")
 # The seed's reminder modes: one reminder every so many LLM calls.
 MODE_INTERVALS: Mapping[str, int] = {"minimal": 5, "normal": 3, "aggressive": 2}
@@ -96,6 +98,13 @@ class RedactionConfig(Section):
     preset: str = knob(
         "strict", "rule set: the seed's nine replacements, the full set, or none", choices=("seed", "strict", "relaxed")
     )
+    off: tuple[str, ...] = knob((), "ids of rules that are switched off")
+    rules: str = knob("", "file of further rules; a rule takes the place of the preset's rule with its id")
+    placeholders: str = knob(
+        "type",
+        "what stands in place of a secret: its type, or its type and a number that is the same for the same secret",
+        choices=("type", "numbered"),
+    )
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -103,8 +112,19 @@ class InjectionConfig(Section):
     """Which texts are taken for a prompt injection."""
 
     section: ClassVar[str] = "injection"
-    detector: str = knob("seed", "rule set of the detector", choices=("seed",))
+    detector: str = knob(
+        "seed",
+        "what scores a text: the seed's patterns, the rules, the trained classifier, or rules and classifier together",
+        choices=("seed", "rules", "classifier", "ensemble"),
+        prefixes=("litellm:", "hf:"),
+    )
     threshold: float = knob(0.5, "lowest score that is flagged", low=0.0, high=1.0)
+    views: tuple[str, ...] = knob(
+        INJECTION_VIEWS, "readings of a text that undo a disguise before it is judged", choices=INJECTION_VIEWS
+    )
+    off: tuple[str, ...] = knob((), "rules: ids of rules that are switched off")
+    rules: str = knob("", "rules: file of further rules; a rule takes the place of the built-in rule with its id")
+    model: str = knob("", "classifier: file of a trained model; empty means the built-in one")
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -185,6 +205,7 @@ _SEED: Mapping[str, Value] = {
     "reminders.language": "zh",
     "skills.matcher": "seed",
     "redaction.preset": "seed",
+    "injection.detector": "seed",
 }
 
 

@@ -29,6 +29,7 @@ class Knob:
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()  # besides the choices, a name that begins so: `litellm:` and a model's name
     secret: bool = False
 
     @property
@@ -50,7 +51,7 @@ class Knob:
         if self.kind is tuple:
             return f"a list of {', '.join(self.choices)}" if self.choices else "a list of strings"
         if self.choices:
-            return f"one of {', '.join(self.choices)}"
+            return f"one of {', '.join([*self.choices, *(f'{each}NAME' for each in self.prefixes)])}"
         if self.kind is bool:
             return "true or false"
         if self.kind is str:
@@ -89,7 +90,8 @@ class Knob:
             every_string = all(isinstance(item, str) and _is_unicode(item) for item in value)
             return every_string and (not self.choices or set(value) <= set(self.choices))
         if self.choices:
-            return value in self.choices
+            named = isinstance(value, str) and any(value.startswith(each) and value != each for each in self.prefixes)
+            return value in self.choices or (named and _is_unicode(str(value)))
         if isinstance(value, str):
             return _is_unicode(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -148,10 +150,14 @@ def knob(
     low: float | None = None,
     high: float | None = None,
     choices: Iterable[str] = (),
+    prefixes: Iterable[str] = (),
     secret: bool = False,
 ) -> Any:
     """Declare one field of a Section. `secret` marks a text that may hold a credential and is masked when shown."""
-    described = {"unit": unit, "low": low, "high": high, "choices": tuple(choices), "help": help, "secret": secret}
+    described = {
+        "unit": unit, "low": low, "high": high, "choices": tuple(choices), "prefixes": tuple(prefixes), "help": help,
+        "secret": secret,
+    }  # fmt: skip
     return dataclasses.field(default=default, metadata=described)
 
 

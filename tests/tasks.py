@@ -12,7 +12,7 @@ from openclaw_lab.config import LabConfig
 from openclaw_lab.experiments.dataset import Dataset, Sample
 from openclaw_lab.experiments.metrics import Measured, MetricSpec
 from openclaw_lab.experiments.task import Task
-from openclaw_lab.injection.detectors import Detection
+from openclaw_lab.injection.verdict import Detection
 
 
 class LongTexts(Task):

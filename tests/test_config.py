@@ -32,7 +32,8 @@ def values_of(knob: Knob) -> st.SearchStrategy[Any]:
     if knob.kind is bool:
         return st.booleans()
     if knob.kind is tuple:
-        return st.lists(st.sampled_from(knob.choices), unique=True).map(tuple)
+        items = st.sampled_from(knob.choices) if knob.choices else st.from_regex(r"[a-z0-9-]{1,20}", fullmatch=True)
+        return st.lists(items, unique=True).map(tuple)
     if knob.choices:
         return st.sampled_from(knob.choices)
     if knob.kind is str:

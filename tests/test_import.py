@@ -12,7 +12,7 @@ import openclaw_lab as lab
 
 PUBLIC = {
     "Dataset": "openclaw_lab.experiments.dataset",
-    "Detection": "openclaw_lab.injection.detectors",
+    "Detection": "openclaw_lab.injection.verdict",
     "Detector": "openclaw_lab.injection.detectors",
     "KnowHub": "openclaw_lab.knowhub.service",
     "KnowHubClient": "openclaw_lab.knowhub.client",

@@ -19,7 +19,8 @@ from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import Dataset, Sample, load_dataset
 from openclaw_lab.experiments.evaluate import evaluate
 from openclaw_lab.experiments.tasks.injection import InjectionTask, confusion, length_baseline
-from openclaw_lab.injection.detectors import Detection, Detector, Hit
+from openclaw_lab.injection.detectors import Detector
+from openclaw_lab.injection.verdict import Detection, Hit
 
 DATA = Path(os.environ.get("OPENCLAW_LAB_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from openclaw_lab.errors import DataError, RuleError
 from openclaw_lab.injection import detectors
-from openclaw_lab.rules import compile_js, js_collapse, load_rules
+from openclaw_lab.rules.pattern import compile_js, js_collapse
+from openclaw_lab.rules.rule import load_rules
 
 SEED = load_rules(Path(detectors.__file__).with_name("rules") / "seed.json")
 NODE = shutil.which("node")

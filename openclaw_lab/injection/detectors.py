@@ -1,49 +1,19 @@
-"""A text in, a Detection out: a score, whether it is flagged, and every rule that hit with its place.
+"""An InjectionConfig in, a Detector out: the scorer that the config names, and its threshold.
 
-This is the seed document's detector, verdict for verdict. It does not block, escape or change anything.
+It does not block, escape or change anything.
 """
 
 from __future__ import annotations
 
-import functools
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 
 from openclaw_lab.config import InjectionConfig
 from openclaw_lab.errors import ConfigError
-from openclaw_lab.rules import Rule, js_collapse, load_rules
+from openclaw_lab.injection.seed import seed_score
+from openclaw_lab.injection.verdict import Detection, Hit
 
-_RULES = Path(__file__).with_name("rules")
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One rule that matched: `text[start:end]` of the text that was looked at (white space collapsed)."""
-
-    rule: str
-    type: str
-    start: int
-    end: int
-    matched: str
-
-
-@dataclass(frozen=True, slots=True)
-class Detection:
-    """What a detector says of one text: score from 0 to 1, flagged or not, and why."""
-
-    score: float
-    flagged: bool
-    hits: tuple[Hit, ...] = ()
-
-    @property
-    def reason(self) -> str:
-        """One line: which rules hit on which words."""
-        return "; ".join(f"{hit.rule}: {hit.matched!r}" for hit in self.hits) or "no rule hit"
-
-
-@functools.cache
-def _rules(detector: str) -> tuple[Rule, ...]:
-    return load_rules(_RULES / f"{detector}.json")
+# A text in; a score from 0 to 1 and its reasons out.
+Scorer = Callable[[str], tuple[float, tuple[Hit, ...]]]
 
 
 class Detector:
@@ -53,12 +23,16 @@ class Detector:
         if config is not None and not isinstance(config, InjectionConfig):
             raise ConfigError("Detector", f"a {type(config).__name__}", "config.injection of a LabConfig")
         self._config = config or InjectionConfig()
-        self._rules = _rules(self._config.detector)
+        self._scorer = scorer(self._config)
 
     def detect(self, text: str) -> Detection:
-        """Look at one text. The score is 1 when any rule hits and 0 when none does."""
-        looked_at = js_collapse(text)
-        found = ((rule, rule.compiled.search(looked_at)) for rule in self._rules)
-        hits = tuple(Hit(rule.id, rule.type, *match.span(), match.group()) for rule, match in found if match)
-        score = 1.0 if hits else 0.0
+        """Look at one text: how much it looks like an injection, and whether that is as much as the threshold."""
+        score, hits = self._scorer(text)
         return Detection(score, score >= self._config.threshold, hits)
+
+
+def scorer(config: InjectionConfig) -> Scorer:
+    """The scorer that a config names."""
+    if config.detector == "seed":
+        return seed_score
+    raise ConfigError("injection.detector", config.detector, "a detector that is there")

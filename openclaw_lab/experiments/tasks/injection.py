@@ -14,7 +14,8 @@ from openclaw_lab.experiments.dataset import Dataset
 from openclaw_lab.experiments.metrics import Array, Measured, MetricSpec
 from openclaw_lab.experiments.table import Table
 from openclaw_lab.experiments.task import Task
-from openclaw_lab.injection.detectors import Detection, Detector
+from openclaw_lab.injection.detectors import Detector
+from openclaw_lab.injection.verdict import Detection
 from openclaw_lab.knobs import nearest
 
 if TYPE_CHECKING:

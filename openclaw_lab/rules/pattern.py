@@ -1,19 +1,15 @@
-"""Rules are data: a JSON file in JavaScript regular-expression syntax, in; compiled rules that mean the same, out.
+"""A pattern in JavaScript's regular-expression syntax in; a compiled one that means the same in Python out.
 
-The same file is read by the exported plugin. In both languages `\\d \\w \\b` are ASCII, `\\s` is Unicode white space as
-JavaScript has it, and ignoring case works on ASCII letters; a pattern that would need more is refused.
+Rule files are read by the exported plugin too. In both languages `\\d \\w \\b` are ASCII, `\\s` is Unicode white space
+as JavaScript has it, and ignoring case works on ASCII letters; a pattern that would need more is refused.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 from openclaw_lab.errors import RuleError
-from openclaw_lab.files import read_text
 
 # ECMAScript WhiteSpace and LineTerminator; Python's own \s has five more characters and lacks U+FEFF.
 JS_SPACE = "\\t\\n\\v\\f\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"
@@ -32,50 +28,6 @@ _IN_CLASS = re.compile(
     r"(?:(?<!\[)(?<!\[\^)-)?\\[sS](?:-(?!\]))?|\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.?)|.", re.DOTALL
 )
 _GROUPS = ("(?:", "(?=", "(?!", "(?<=", "(?<!")
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule: what it finds (`type`), the pattern in JavaScript syntax, and the same compiled for Python.
-
-    `replacement` is the text that takes the place of what a redaction rule finds, as it is: no group is put into it.
-    """
-
-    id: str
-    type: str
-    pattern: str
-    flags: str
-    note: str
-    compiled: re.Pattern[str]
-    replacement: str = ""
-
-
-def load_rules(path: Path) -> tuple[Rule, ...]:
-    """The enabled rules of a file, in order; a RuleError names the file, the rule and what is wrong."""
-    try:
-        rows = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise RuleError(f"{path.name}:{error.lineno}", error.msg, "a JSON list of rules") from None
-    except (ValueError, RecursionError) as error:
-        raise RuleError(path.name, f"JSON that cannot be read ({error})", "a JSON list of rules") from None
-    if not isinstance(rows, list):
-        raise RuleError(path.name, rows, "a JSON list of rules")
-    rules = [_rule(path.name, row) for row in rows]
-    ids = [rule.id for rule in rules]
-    for rule_id in ids:
-        if ids.count(rule_id) > 1:
-            raise RuleError(f"{path.name}: {rule_id}", "the id twice", "one rule an id")
-    return tuple(rule for rule, row in zip(rules, rows, strict=True) if row.get("enabled", True))
-
-
-def _rule(file: str, row: object) -> Rule:
-    if not isinstance(row, dict) or not all(isinstance(row.get(key), str) for key in ("id", "type", "pattern")):
-        raise RuleError(file, row, "an object with the strings id, type and pattern")
-    flags, replacement = row.get("flags", ""), row.get("replacement", "")
-    if not isinstance(replacement, str) or "$" in replacement:  # JavaScript puts groups in place of `$1` and `$&`
-        raise RuleError(f"{file}: {row['id']}", replacement, "a replacement without $")
-    compiled = compile_js(row["pattern"], flags, f"{file}: {row['id']}")
-    return Rule(row["id"], row["type"], row["pattern"], flags, row.get("note", ""), compiled, replacement)
 
 
 def compile_js(pattern: str, flags: str = "", where: str = "pattern") -> re.Pattern[str]:

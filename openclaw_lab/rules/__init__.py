@@ -1,0 +1,1 @@
+"""Rules are data: JSON files that Python and the exported plugin read alike."""
