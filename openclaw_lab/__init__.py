@@ -27,6 +27,8 @@ _HOME = {
     "replay": "agent.replay",
     "Detector": "injection.detectors",
     "Detection": "injection.verdict",
+    "Redactor": "redaction.redactor",
+    "Redaction": "redaction.spans",
     "Table": "experiments.table",
     "export": "exports.openclaw",
     "KnowHub": "knowhub.service",
@@ -42,6 +44,8 @@ __all__ = [
     "LabConfig",
     "LabError",
     "Metric",
+    "Redaction",
+    "Redactor",
     "Sample",
     "Table",
     "Task",
@@ -86,4 +90,6 @@ if TYPE_CHECKING:
     from openclaw_lab.injection.verdict import Detection
     from openclaw_lab.knowhub.client import KnowHubClient
     from openclaw_lab.knowhub.service import KnowHub
+    from openclaw_lab.redaction.redactor import Redactor
+    from openclaw_lab.redaction.spans import Redaction
     from openclaw_lab.transcripts import load_sessions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from openclaw_lab.agent.replay import replay
-from openclaw_lab.config import LabConfig
+from openclaw_lab.config import LabConfig, RedactionConfig
 from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import load_dataset
 from openclaw_lab.experiments.evaluate import evaluate
@@ -20,6 +21,9 @@ from openclaw_lab.files import bundled, read_text
 from openclaw_lab.injection.detectors import Detector
 from openclaw_lab.knobs import nearest
 from openclaw_lab.messages import Session
+from openclaw_lab.redaction.corpus import corpus
+from openclaw_lab.redaction.redactor import Redactor, preset_rules
+from openclaw_lab.redaction.speed import redaction_costs
 
 _SETTINGS = 200
 
@@ -39,11 +43,15 @@ class Cost:
 
 
 def bench(names: Sequence[str] = (), data: str = "") -> list[Cost]:
-    """Measure `import`, `reminders`, `injection`, `knowhub` (all when none is named); `data` replaces the sessions."""
+    """Measure `import`, `reminders`, `injection`, `redaction`, `knowhub` (all when none is named).
+
+    `data` replaces the sessions.
+    """
     parts: dict[str, Callable[[str], list[Cost]]] = {
         "import": _import,
         "reminders": _reminders,
         "injection": _injection,
+        "redaction": _redaction,
         "knowhub": _knowhub,
     }
     for name in names:
@@ -105,6 +113,26 @@ def _injection(_: str) -> list[Cost]:
     plain = _cpu(lambda: [_bare(text) for text in texts])
     ours = _cpu(lambda: [detector.detect(text) for text in texts])
     return [Cost(f"detect in {len(texts):,} texts", ours, ours / plain, "the bare patterns")]
+
+
+def _redaction(_: str) -> list[Cost]:
+    """Both presets with their spans, against the seed document's nine replacements one after the other."""
+    texts = [sample.input for sample in load_dataset("redaction/mini")]
+    bare = [(rule.compiled, rule.replacement) for rule in preset_rules("seed")]
+    plain = _cpu(lambda: [_replaced(text, bare) for text in texts])
+    costs = []
+    for preset in ("seed", "strict"):
+        redactor = Redactor(RedactionConfig(preset=preset))
+        spent = _cpu(functools.partial(redactor.redact_many, texts))
+        costs.append(Cost(f"redact {len(texts):,} texts, {preset}", spent, spent / plain, "the bare replacements"))
+    seed, *ours = redaction_costs(corpus())
+    return [*costs, *(Cost(f"redact 5 MB, {what}", spent, spent / seed[1], seed[0]) for what, spent in ours)]
+
+
+def _replaced(text: str, rules: Sequence[tuple[re.Pattern[str], str]]) -> str:
+    for pattern, replacement in rules:
+        text = pattern.sub(lambda _, written=replacement: written, text)  # type: ignore[misc]
+    return text
 
 
 # The words of the knowledge base's own texts: common ones are as common as they are.

@@ -92,7 +92,7 @@ def _knowledge_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
 
     bench = commands.add_parser("bench", help="what the costly parts cost on this machine")
     bench.add_argument(
-        "names", nargs="*", metavar="NAME", help="import, reminders, injection or knowhub (default: all)"
+        "names", nargs="*", metavar="NAME", help="import, reminders, injection, redaction or knowhub (default: all)"
     )
     bench.add_argument("--data", default="", help="sessions to measure on (default: the bundled ones)")
     bench.set_defaults(command=_bench)
@@ -213,7 +213,7 @@ def _data_list(_: argparse.Namespace) -> int:
     more = os.environ.get("OPENCLAW_LAB_DATA")
     if more:
         root = Path(more)
-        for pattern in ("injection/*.jsonl*", "sessions/*.jsonl*", "retrieval/*_queries.jsonl*"):
+        for pattern in ("injection/*.jsonl*", "redaction/*.jsonl*", "sessions/*.jsonl*", "retrieval/*_queries.jsonl*"):
             for path in sorted(root.glob(pattern)):
                 print(path)
     return 0

@@ -148,13 +148,14 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_data_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert run("data", "list") == 0
-    assert capsys.readouterr().out.split() == ["injection/mini", "retrieval/mini", "sessions/mini"]
+    assert capsys.readouterr().out.split() == ["injection/mini", "redaction/mini", "retrieval/mini", "sessions/mini"]
     (tmp_path / "more" / "injection").mkdir(parents=True)
-    more = [put(f"more/injection/{name}", "x") for name in ("a.jsonl.gz", "b.jsonl")]
+    (tmp_path / "more" / "redaction").mkdir()
+    more = [put(f"more/{name}", "x") for name in ("injection/a.jsonl.gz", "injection/b.jsonl", "redaction/c.jsonl")]
     put("more/injection/notes.txt", "x")
     monkeypatch.setenv("OPENCLAW_LAB_DATA", str(tmp_path / "more"))
     assert run("data", "list") == 0
-    assert capsys.readouterr().out.split()[3:] == [str(tmp_path / each) for each in more]
+    assert capsys.readouterr().out.split()[4:] == [str(tmp_path / each) for each in more]
     monkeypatch.setenv("OPENCLAW_LAB_DATA", str(tmp_path / "nowhere"))
     assert run("data", "list") == 0
 
@@ -204,7 +205,7 @@ def test_export_and_gate(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert run("gate", "out/evidence.json") == 0
     checks = capsys.readouterr().out.splitlines()
-    assert len(checks) == 12
+    assert len(checks) == 14
     assert all(line.startswith("ok ") for line in checks)
 
     assert run("export", "out", "--config", "out/lab-config.json") == 0  # its own folder again

@@ -142,7 +142,7 @@ def test_plot(options: dict[str, str]) -> None:
     results = evaluate("injection", MADE)
     axes = results.plot(**options)
     assert isinstance(axes, Axes)
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["recall", "fpr", "precision", "f1"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(InjectionTask.headline)
     own = plt.subplots()[1]
     assert results.plot(ax=own, **options) is own
     axes.figure.canvas.draw()
@@ -162,7 +162,7 @@ def test_a_plot_of_what_cannot_be_measured() -> None:
     ("task", "data", "options", "expected"),
     [
         ("injektion", MADE, {}, "task 'injektion': expected a known task; did you mean injection?"),
-        ("", MADE, {}, "known: reminders, injection"),
+        ("", MADE, {}, "known: reminders, redaction, injection"),
         (None, MADE, {}, "task: expected a task's name or a Task object"),
         (5, MADE, {}, "task: found 5; expected a task's name or a Task object"),
         (InjectionTask, MADE, {}, "task: found the class InjectionTask; expected a task's name or a Task object"),
@@ -201,7 +201,7 @@ def test_an_unknown_metric_of_results_suggests_the_nearest() -> None:
 
 
 def test_tasks_by_name() -> None:
-    assert set(TASKS) == {"reminders", "injection", "retrieval"}
+    assert set(TASKS) == {"reminders", "redaction", "injection", "retrieval"}
     for name in TASKS:
         task = task_named(name)
         assert task.name == name

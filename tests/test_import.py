@@ -19,6 +19,8 @@ PUBLIC = {
     "LabConfig": "openclaw_lab.config",
     "LabError": "openclaw_lab.errors",
     "Metric": "openclaw_lab.experiments.metrics",
+    "Redaction": "openclaw_lab.redaction.spans",
+    "Redactor": "openclaw_lab.redaction.redactor",
     "Sample": "openclaw_lab.experiments.dataset",
     "Table": "openclaw_lab.experiments.table",
     "Task": "openclaw_lab.experiments.task",

@@ -379,6 +379,7 @@ def test_a_store_that_is_no_store_is_one_error(tmp_path: Path) -> None:
 def test_verify_names_what_was_changed_behind_its_back(tmp_path: Path) -> None:
     ids = fill(tmp_path)
     kb = KnowHub.open(tmp_path, embedder="hash")
+    kb.update(ids[2], is_helpful=True)
     connection = sqlite3.connect(tmp_path / STORE)
     connection.execute("UPDATE entries SET vectors = zeroblob(1024) WHERE id = ?", (ids[0],))
     connection.execute(
@@ -386,11 +387,14 @@ def test_verify_names_what_was_changed_behind_its_back(tmp_path: Path) -> None:
     )
     connection.execute("DELETE FROM history WHERE id = ?", (ids[2],))
     connection.execute("DELETE FROM entries WHERE id = ?", (ids[3],))
+    connection.execute("DROP TRIGGER entries_to_history")
+    connection.execute("UPDATE entries SET body = replace(body, 'number', 'n') WHERE id = ?", (ids[4],))
     connection.commit()
     connection.close()
     found = "\n".join(kb.verify())
     for part in (
-        f"the vectors of {ids[0]} differ", f"{ids[1]} differs from the last version", f"{ids[2]} differs from",
+        f"the vectors of {ids[0]} differ", f"{ids[1]} differs from the last version", f"{ids[2]} lacks a version",
+        f"{ids[4]} differs from its checksum",
         f"index: {ids[3]} is not in the store", f"index file: {ids[3]} is not in the store",
         f"index: {ids[1]} has another score",
     ):  # fmt: skip

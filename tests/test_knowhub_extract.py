@@ -199,7 +199,7 @@ def test_the_nine_replacements(text: str, clean: str) -> None:
 
 def test_everything_is_redacted_before_it_is_read() -> None:
     talk = [
-        user("Remember that the key is sk-" + "b2" * 16 + " and the host 10.1.2.3"),
+        user("Remember that the key is sk-proj-Zx81kkQ2aaBBccDDeeFF00112233 and the host 10.1.2.3"),
         assistant("", ("c1", "bash", '{"command": "ssh ada@db.example.net run"}')),
         result("c1", "ada@db.example.net: Permission denied (publickey)."),
         assistant("", ("c2", "bash", '{"command": "ssh -i /home/ada/key ada@db.example.net run"}')),
@@ -207,7 +207,7 @@ def test_everything_is_redacted_before_it_is_read() -> None:
     ]
     text = str(extract_items(talk))
     assert "[API_KEY]" in text
-    assert not any(secret in text for secret in ("b2b2", "10.1.2.3", "ada@", "/home/ada"))
+    assert not any(secret in text for secret in ("Zx81", "10.1.2.3", "ada@", "/home/ada"))
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,31 @@ def test_neighbours_of_a_block_are_those_of_each(pieces: Sequence[int]) -> None:
     assert index.neighbours(vectors, np.zeros(len(mask), dtype=bool), 5) == [[]] * 7
 
 
+@pytest.mark.parametrize("least", [-2.0, 0.0, 0.3])
+@pytest.mark.parametrize("pieces", [(1,), (1, 3, 2)])
+def test_the_nearest_live_ones_are_those_of_the_mask(pieces: Sequence[int], least: float) -> None:
+    index, rows = filled(pieces=pieces)
+    for number in range(30):  # most of these must be passed over
+        scopes = ("agent:a", "org:openclaw") if number % 2 else ("org:other",)
+        old = rows[f"e{number:03}"]
+        index.add([dataclasses.replace(old, entry=dataclasses.replace(old.entry, scopes=scopes), revision=100)])
+    for vector in unit(np.random.default_rng(6), 8):
+        for scopes in (("org:openclaw",), ("org:other",), ("agent:a",), ("agent:b", "org:none")):
+            allowed = index.nearest(vector, index.facts.mask(scopes=scopes), 5)
+            wanted = [pair for pair in allowed if pair[1] >= least]
+            found = index.nearest_live(vector, scopes, 5, least)
+            assert [name for name, _ in found] == [name for name, _ in wanted]
+            assert [cosine for _, cosine in found] == pytest.approx([cosine for _, cosine in wanted], abs=1e-6)
+
+
+def test_entries_of_the_same_form_are_known() -> None:
+    index, rows = Index(DIMENSION), [row(np.random.default_rng(7), f"e{n}", n + 1) for n in range(3)]
+    index.add(dataclasses.replace(each, form=number // 2) for number, each in enumerate(rows))
+    index.add([dataclasses.replace(rows[0], form=5, revision=9)])
+    index.add([dataclasses.replace(rows[0], form=5, revision=10)])
+    assert [list(index.alike(form)) for form in (0, 1, 5, 6)] == [["e0", "e1"], ["e2"], ["e0"], []]
+
+
 def test_a_language_is_lifted() -> None:
     index = Index(DIMENSION)
     vector = np.eye(DIMENSION, dtype=np.float32)[0]

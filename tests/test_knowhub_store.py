@@ -17,6 +17,7 @@ from openclaw_lab.knowhub.service import KnowHub
 from openclaw_lab.knowhub.store import Store, checksum_of
 
 ENTRY = Entry("kb_1", "task", "content 内容", ("tool",), helpful=(Case("a", "b"),), source=Source(urls=("u",)))
+FORM = fingerprint(ENTRY)
 VECTORS = np.arange(8, dtype=np.float32).reshape(2, 4)
 
 
@@ -45,17 +46,17 @@ def test_quality(score: int, good: int, bad: int, quality: float) -> None:
 def test_what_is_put_is_there_with_its_history(store: Store) -> None:
     with store.write() as writing:
         assert writing.revision == 1
-        writing.put(ENTRY, ["content"], VECTORS, "created")
+        writing.put(ENTRY, ["content"], VECTORS, "created", FORM)
         assert store.get("kb_1") is None, "a reader sees only what is committed"
     second = dataclasses.replace(ENTRY, version=2, score=5)
     with store.write() as writing:
         assert writing.current("kb_1") == ENTRY
-        assert writing.alike(ENTRY, fingerprint(ENTRY)) == [ENTRY]
         writing.change(second, "helpful")
     assert store.get("kb_1") == second
     assert store.history("kb_1") == [("created", ENTRY), ("helpful", second)]
     (row,) = store.since(1)
     assert (row.entry, row.revision, row.terms, row.checksum) == (second, 2, ["content"], checksum_of(VECTORS))
+    assert row.form == FORM
     assert np.array_equal(row.vectors, VECTORS)
     assert list(store.since(2)) == []
     assert (store.count(), store.revision(), store.damage()) == (1, 2, [])
@@ -64,14 +65,14 @@ def test_what_is_put_is_there_with_its_history(store: Store) -> None:
 def test_a_transaction_is_all_or_nothing(store: Store) -> None:
     def half() -> None:
         with store.write() as writing:
-            writing.put(ENTRY, [], VECTORS, "created")
-            writing.put(ENTRY, [], VECTORS, "created")  # the same version twice
+            writing.put(ENTRY, [], VECTORS, "created", FORM)
+            writing.put(ENTRY, [], VECTORS, "created", FORM)  # the same version twice
 
     with pytest.raises(DataError, match=r"UNIQUE.*nothing was saved"):
         half()
     assert (store.count(), store.history("kb_1"), store.revision()) == (0, [], 0)
     with store.write() as writing:
-        writing.put(ENTRY, [], VECTORS, "created")
+        writing.put(ENTRY, [], VECTORS, "created", FORM)
     assert store.count() == 1
 
 
@@ -80,7 +81,7 @@ def test_pages_hide_no_row(store: Store, monkeypatch: pytest.MonkeyPatch) -> Non
     for block in range(4):
         with store.write() as writing:
             for number in range(5):
-                writing.put(dataclasses.replace(ENTRY, id=f"{block} {number}"), [], VECTORS, "created")
+                writing.put(dataclasses.replace(ENTRY, id=f"{block} {number}"), [], VECTORS, "created", FORM)
     for revision in range(5):
         rows = [row.entry.id for row in store.since(revision)]
         assert rows == [f"{block} {number}" for block in range(revision, 4) for number in range(5)]

@@ -26,13 +26,15 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("knowhub",),
     ("plugins",),
     ("agent",),
-    ("experiments.metrics", "experiments.progress", "experiments.reading"),
-    ("experiments.corpus",),
+    ("experiments.metrics", "experiments.progress", "experiments.reading", "experiments.traditional"),
+    ("experiments.corpus", "experiments.secrets", "experiments.areas"),
+    ("experiments.formats",),
     ("experiments.table", "experiments.dataset"),
-    ("experiments.task",),
+    ("experiments.task", "experiments.cases", "experiments.obfuscation", "experiments.split"),
     ("experiments.tasks",),
     ("experiments.evaluate",),
-    ("experiments.compare", "experiments.sweep"),
+    ("experiments.compare", "experiments.sweep", "experiments.curves"),
+    ("experiments.robustness", "experiments.leave_one_out", "experiments.scoreboard"),
     ("exports",),
     ("experiments.gate", "ui", "notebook", "bench"),
     ("cli",),
@@ -42,6 +44,7 @@ UPWARD = {
     ("experiments.evaluate", "ui.charts"),
     ("experiments.compare", "ui.charts"),
     ("experiments.sweep", "ui.charts"),
+    ("experiments.curves", "ui.curves"),
 }
 # What stands beside the layers: the package itself, and packages that hold nothing but a docstring.
 PLAIN = {"__init__", "experiments"}

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from openclaw_lab.errors import DataError, DataWarning, excerpt
 from openclaw_lab.experiments.corpus import Corpus, corpus_beside, without_corpora
+from openclaw_lab.experiments.formats import RowFormat, format_of, is_session, missing
 from openclaw_lab.experiments.reading import head, read_rows
+from openclaw_lab.experiments.secrets import Secrets, masked
 from openclaw_lab.files import bundled
 from openclaw_lab.knobs import nearest
 from openclaw_lab.messages import Session
@@ -127,10 +128,12 @@ class Dataset(Sequence[Sample]):
         return lines
 
     def excerpt(self, sample: Sample) -> str:
-        """A sample in one short line."""
+        """A sample in one short line; labelled secrets are masked."""
         if isinstance(sample.input, Session):
             first = next((message.text for message in sample.input.messages if message.role == "user"), "")
             return f"{len(sample.input.messages)} messages, starts with {excerpt(first, 60)!r}"
+        if isinstance(sample.label, Secrets):
+            return f"[{sample.label}] {excerpt(masked(sample.input, sample.label.spans), 100)}"
         label = " ".join(sample.label) or "none" if isinstance(sample.label, tuple) else sample.label
         return f"[{label}] {excerpt(sample.input, 100)}"
 
@@ -149,6 +152,8 @@ class Dataset(Sequence[Sample]):
 def _value(value: object) -> str:
     if isinstance(value, tuple):
         return "labelled"
+    if isinstance(value, Secrets):
+        return value.summary
     return "none" if value in (None, "") else str(value)
 
 
@@ -248,40 +253,7 @@ def _find(source: str | Path) -> Path:
     )
 
 
-# --- formats ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class RowFormat:
-    """How a row of one kind is told and read: the fields that must be there; the text's and the label's; the label."""
-
-    name: str
-    needed: tuple[str, ...]
-    text: str
-    label: str
-    read_label: Callable[[str, object], object]
-
-
-def _verdict(where: str, value: object) -> int:
-    """1 for an attack, 0 for harmless, from what JSON and CSV give."""
-    if isinstance(value, str) and value.strip() in ("0", "1", "0.0", "1.0"):
-        value = float(value)
-    if isinstance(value, int | float) and value in (0, 1):
-        return int(value)
-    raise DataError(f"{where} label", "no value" if _missing(value) else value, "1 (attack) or 0 (harmless)")
-
-
-def _relevant(where: str, value: object) -> tuple[str, ...]:
-    """The ids of the documents that answer a query; none when nothing does."""
-    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
-        return tuple(dict.fromkeys(value))
-    raise DataError(f"{where} relevant", value, "a list of ids (empty: nothing answers the query)")
-
-
-FORMATS: tuple[RowFormat, ...] = (
-    RowFormat("injection", ("text", "label"), "text", "label", _verdict),
-    RowFormat("retrieval", ("query", "relevant"), "query", "relevant", _relevant),
-)
+# --- rows -----------------------------------------------------------------------------------------------------------
 
 
 def _checked(corpus: Corpus, samples: Sequence[Sample]) -> Corpus:
@@ -299,7 +271,7 @@ def _read_file(path: Path, problems: list[DataError]) -> tuple[RowFormat, list[S
     places: dict[str, str] = {}
     for where, row in read_rows(path, problems):
         if row_format is None:
-            row_format = _tell(where, row)
+            row_format = format_of(where, row)
         try:
             sample = _sample(row_format, where, row, path)
             if sample.id in places:
@@ -315,38 +287,13 @@ def _read_file(path: Path, problems: list[DataError]) -> tuple[RowFormat, list[S
     return row_format, samples
 
 
-def _tell(where: str, row: Mapping[str, Any]) -> RowFormat:
-    """The format of a file by its first row; the nearest one when a field is missing."""
-    if _of_session(row):
-        raise DataError(
-            where, "a session", _formats_in_words(False), "put sessions in a .jsonl file or folder of their own"
-        )
-    best = max(FORMATS, key=lambda each: len(set(each.needed) & row.keys()))
-    if not set(best.needed) & row.keys():
-        raise DataError(where, f"the fields {', '.join(map(str, list(row)[:8])) or 'none'}", _formats_in_words())
-    return best
-
-
-def _formats_in_words(sessions: bool = True) -> str:
-    return " or ".join([*(" and ".join(each.needed) for each in FORMATS), *(["messages"] if sessions else [])])
-
-
 def _sample(row_format: RowFormat, where: str, row: Mapping[str, Any], path: Path) -> Sample:
-    for name in row_format.needed:
-        if name not in row:
-            raise DataError(where, f"no field {name!r}", f"the fields {', '.join(row_format.needed)}")
-    text = row[row_format.text]
-    if not isinstance(text, str):
-        raise DataError(f"{where} {row_format.text}", text, "a string")
+    text, label = row_format.read(where, row)
     name = path.name.removesuffix(".gz").rpartition(".")[0]
-    known = {key: "" if _missing(row.get(key)) else str(row[key]) for key in ("lang", "kind", "group")}
+    known = {key: "" if missing(row.get(key)) else str(row[key]) for key in ("lang", "kind", "group")}
     line = where.rpartition(":")[2]
-    row_id = f"{name}:{line}" if _missing(row.get("id")) else str(row["id"])
-    return Sample(row_id, text, row_format.read_label(where, row[row_format.label]), name, **known, fields=dict(row))
-
-
-def _missing(value: object) -> bool:
-    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+    row_id = f"{name}:{line}" if missing(row.get("id")) else str(row["id"])
+    return Sample(row_id, text, label, name, **known, fields=dict(row))
 
 
 def _unique_ids(samples: list[Sample], path: Path) -> tuple[Sample, ...]:
@@ -374,18 +321,11 @@ def _holds_sessions(path: Path) -> bool:
         return first is not None and _holds_sessions(first)
     if _ends(path, *_STORE_SUFFIXES):
         return True
-    return _ends(path, ".jsonl", ".jsonl.gz") and any(_of_session(row) for row in head(path))
+    return _ends(path, ".jsonl", ".jsonl.gz") and any(is_session(row) for row in head(path))
 
 
 def _ends(path: Path, *suffixes: str) -> bool:
     return path.name.lower().endswith(suffixes)
-
-
-def _of_session(row: Mapping[str, Any]) -> bool:
-    """Labelled rows may well have a field `role` or `type` too."""
-    if "messages" in row or any(set(each.needed) <= row.keys() for each in FORMATS):
-        return "messages" in row
-    return "role" in row or row.get("type") in ("session", "message")
 
 
 def _load_sessions(path: Path, name: str, on_error: OnError) -> Dataset:

@@ -13,7 +13,7 @@ import numpy as np
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import Dataset, as_dataset
-from openclaw_lab.experiments.metrics import Measured, Metric, numbered
+from openclaw_lab.experiments.metrics import Measured, Metric
 from openclaw_lab.experiments.table import Displayed, Table
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.experiments.tasks import task_named
@@ -44,6 +44,7 @@ class Results(Displayed):
     config: LabConfig
     measured: Measured
     prepared: Any = field(repr=False)
+    groups: np.ndarray[Any, np.dtype[np.intp]] | None = field(default=None, repr=False, compare=False)
 
     @functools.cached_property
     def metrics(self) -> Mapping[str, Metric]:
@@ -61,7 +62,7 @@ class Results(Displayed):
 
     def by(self, attribute: str = "dataset") -> Table:
         """The metrics for each value of a sample's attribute (`dataset`, `lang`, `kind`, `group`) or field."""
-        rows = self._rows_by(attribute)
+        rows = self.metrics_by(attribute)
         return Table.of_metrics(rows, attribute, f"{self.task.name} by {attribute}", self.task.columns)
 
     @property
@@ -79,10 +80,11 @@ class Results(Displayed):
         """The headline metrics with their intervals; `by="dataset"` draws one group a value."""
         from openclaw_lab.ui.charts import plot_metrics
 
-        rows = self._rows_by(by) if by else {"all": self.metrics}
+        rows = self.metrics_by(by) if by else {"all": self.metrics}
         return plot_metrics(rows, self.task, title=f"{self.task.name}: {self.data.name}", ax=ax)
 
-    def _rows_by(self, attribute: str) -> dict[str, Mapping[str, Metric]]:
+    def metrics_by(self, attribute: str = "dataset") -> dict[str, Mapping[str, Metric]]:
+        """The metrics for each value of a sample's attribute or field, as `by` shows them."""
         values = np.array(self.data.values(attribute), dtype=object)
         return {value: self._metrics(values == value) for value in sorted(set(values))}
 
@@ -97,9 +99,9 @@ class Results(Displayed):
 
     def _clusters(self, measured: Measured) -> np.ndarray[Any, np.dtype[np.intp]] | None:
         """What is independent of what: groups of samples; the units themselves where all belong to one sample."""
-        groups = numbered([sample.group or sample.id for sample in self.data])
+        groups = group_numbers(self.data) if self.groups is None else self.groups
         clusters = groups[measured.sample]
-        return clusters if len(np.unique(clusters)) > 1 else None
+        return clusters if len(clusters) and bool((clusters != clusters[0]).any()) else None
 
     def __str__(self) -> str:
         lines = [f"{self.task.name} on {self.data}"]
@@ -120,7 +122,15 @@ def evaluate(task: str | Task, data: object, config: LabConfig | None = None, **
     chosen, dataset, settings = task_named(task, options), as_dataset(data), settings_of(config)
     check_fits(chosen, dataset)
     prepared = chosen.prepare(dataset, settings)
-    return Results(chosen, dataset, settings, chosen.measure(prepared, settings), prepared)
+    measured = chosen.measure(prepared, settings)
+    return Results(chosen, dataset, settings, measured, prepared, group_numbers(dataset))
+
+
+def group_numbers(data: Dataset) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """The group of each sample as a number from 0; a sample without a group is one of its own."""
+    numbers: dict[str, int] = {}
+    names = [sample.group or sample.id for sample in data.samples]
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.intp)
 
 
 def settings_of(config: object) -> LabConfig:

@@ -23,6 +23,7 @@ from openclaw_lab.exports.evidence import FORMAT
 from openclaw_lab.files import read_text
 
 _ALPHA = 0.05
+_OWN = ("detector", "redactor")  # options that an evidence file can only name
 Part = TypeVar("Part", str, dict[str, Any])
 
 
@@ -48,7 +49,7 @@ def gate(
 ) -> list[Check]:
     """Measure again what an evidence file recorded; `data`, `config` and task options replace the recorded ones.
 
-    What was measured with a detector of your own needs it again: `gate(file, detector=mine)`.
+    What was measured with a detector or redactor of your own needs it again: `gate(file, detector=mine)`.
     """
     path = Path(file)
     entries = _entries(path)
@@ -88,9 +89,10 @@ def _again(
     recorded, settings = _part(where, entry, "tallies", dict), config or LabConfig.from_dict(entry.get("config"))
     if options.keys() & {"task", "data", "config"}:
         raise DataError(f"{where} options", ", ".join(options), "options that the task knows")
-    if isinstance(options.get("detector"), str) and "detector" not in given:
-        found = f"a detector of your own ({options['detector']})"
-        raise TaskError(where, found, "the built-in one", "gate it in Python: lab.gate(file, detector=yours)")
+    for own in _OWN:
+        if isinstance(options.get(own), str) and own not in given:
+            found = f"a {own} of your own ({options[own]})"
+            raise TaskError(where, found, "the built-in one", f"gate it in Python: lab.gate(file, {own}=yours)")
     results = evaluate(task, data or name, settings, **{**options, **given})
     if results.data.hash != digest:
         raise TaskError(where, f"the data {results.data.name} ({results.data.hash})", f"the recorded data ({digest})")

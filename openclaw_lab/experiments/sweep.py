@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import as_dataset
-from openclaw_lab.experiments.evaluate import Results, check_fits, settings_of
+from openclaw_lab.experiments.evaluate import Results, check_fits, group_numbers, settings_of
 from openclaw_lab.experiments.metrics import Metric
 from openclaw_lab.experiments.progress import progress
 from openclaw_lab.experiments.table import Displayed, Table, flat_metrics
@@ -108,11 +108,17 @@ def sweep(
     settings = [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
     configs = [base.with_(setting) for setting in settings]
     prepared: dict[Hashable, Any] = {}
-    choices = []
+    measured: dict[Hashable, Mapping[str, Metric]] = {}
+    choices, groups = [], group_numbers(dataset)
     for setting, each in progress(list(zip(settings, configs, strict=True)), f"sweep {chosen.name}", "setting"):
         key = chosen.prepared_by(each)
         if key not in prepared:
             prepared[key] = chosen.prepare(dataset, each)
-        results = Results(chosen, dataset, each, chosen.measure(prepared[key], each), prepared[key])
-        choices.append(Choice(each, {name: each.get(name) for name in setting}, results.metrics))
+        decided = chosen.decided_by(prepared[key], each)
+        metrics = measured.get((key, decided)) if decided is not None else None
+        if metrics is None:
+            counted = chosen.measure(prepared[key], each)
+            metrics = Results(chosen, dataset, each, counted, prepared[key], groups).metrics
+            measured[key, decided] = metrics
+        choices.append(Choice(each, {name: each.get(name) for name in setting}, metrics))
     return Sweep(chosen, tuple(values), tuple(choices), dataset.name)

@@ -23,7 +23,7 @@ class Task(ABC):
     """One experiment. `prepare` does the costly part once; `measure` is array arithmetic for each setting."""
 
     name: ClassVar[str]
-    format: ClassVar[str]  # which rows it reads, a key of dataset.FORMATS
+    format: ClassVar[str]  # which rows it reads, a name in formats.FORMATS
     section: ClassVar[str]  # the section of LabConfig that it measures
     metrics: ClassVar[tuple[MetricSpec, ...]]
     headline: ClassVar[tuple[str, ...]] = ()  # the metrics that a chart shows, most important first
@@ -40,6 +40,10 @@ class Task(ABC):
     def prepared_by(self, config: LabConfig) -> Hashable:
         """The part of the config that `prepare` reads; settings that share it share one preparation."""
         return ()
+
+    def decided_by(self, prepared: Any, config: LabConfig) -> Hashable | None:
+        """What names the tallies of `measure` without making them: settings of the same name share one measurement."""
+        return None
 
     @abstractmethod
     def measure(self, prepared: Any, config: LabConfig) -> Measured:

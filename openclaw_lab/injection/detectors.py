@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from openclaw_lab.config import InjectionConfig
 from openclaw_lab.errors import ConfigError
+from openclaw_lab.injection.patterns import RuleScorer
 from openclaw_lab.injection.seed import seed_score
 from openclaw_lab.injection.verdict import Detection, Hit
 
@@ -35,4 +36,14 @@ def scorer(config: InjectionConfig) -> Scorer:
     """The scorer that a config names."""
     if config.detector == "seed":
         return seed_score
+    if config.detector == "rules":
+        return RuleScorer(config)
+    if config.detector == "classifier":
+        from openclaw_lab.injection.classifier import ClassifierScorer
+
+        return ClassifierScorer(config)
+    if config.detector == "ensemble":
+        from openclaw_lab.injection.ensemble import EnsembleScorer
+
+        return EnsembleScorer(config)
     raise ConfigError("injection.detector", config.detector, "a detector that is there")

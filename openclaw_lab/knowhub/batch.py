@@ -16,7 +16,6 @@ from openclaw_lab.errors import DataError
 from openclaw_lab.knowhub.draft import now
 from openclaw_lab.knowhub.embed import Vectors
 from openclaw_lab.knowhub.entry import PRIVATE, Entry, fingerprint
-from openclaw_lab.knowhub.facts import Mask
 from openclaw_lab.knowhub.index import Index
 from openclaw_lab.knowhub.judge import Action, Verdict, judge, speaks_of_change
 from openclaw_lab.knowhub.store import Row, Writing
@@ -24,6 +23,8 @@ from openclaw_lab.text import words
 
 # Neighbours a new entry is compared with; drafts that are compared at once.
 _NEIGHBOURS, _BLOCK = 5, 256
+# Below any cosine: a text that speaks of change is compared with its neighbours however far they are.
+_FAR = -2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class Batch:
     def __init__(self, writing: Writing, index: Index, threshold: float) -> None:
         self._writing, self._index, self._threshold = writing, index, threshold
         self._put: dict[str, Row] = {}
+        self._alike: dict[int, list[str]] = {}
         self._changed: dict[str, Entry] = {}
         self._fresh: Index | None = None
 
@@ -93,9 +95,10 @@ class Batch:
         if vectors.ndim != 2 or vectors.shape[1] != self._index.dimension or not np.isfinite(vectors).all():
             expected = f"rows of {self._index.dimension} finite numbers"
             raise DataError(f"vectors of {entry.task}", f"an array of shape {vectors.shape}", expected)
-        terms = words(entry.text)
+        terms, form = words(entry.text), fingerprint(entry) if form is None else form
         checksum = self._writing.put(entry, terms, vectors, action, form)
-        self._put[entry.id] = Row(entry, self.revision, terms, vectors, checksum)
+        self._put[entry.id] = Row(entry, self.revision, terms, vectors, checksum, form)
+        self._alike.setdefault(form, []).append(entry.id)
 
     def change(self, entry: Entry, action: str, **changes: Any) -> Entry:
         """Store a new version of an entry whose text stays."""
@@ -115,42 +118,47 @@ class Batch:
         for start in range(0, len(drafts), _BLOCK):
             block = drafts[start : start + _BLOCK]
             before = set(self._put)
-            found = self._neighbours(block)
+            leasts = [_FAR if speaks_of_change(draft.entry) else self._threshold for draft in block]
+            found = self._neighbours(block, leasts)
             for number, draft in enumerate(block):
-                saved.append(self._once(draft, found[number], block[:number]))
+                close = [*found[number], *_within(draft, block[:number], self._put)]
+                saved.append(self._once(draft, [pair for pair in close if pair[1] >= leasts[number]]))
             if start + _BLOCK < len(drafts):
                 self._fresh = self._fresh or Index(self._index.dimension)
                 self._fresh.add(row for key, row in self._put.items() if key not in before)
         return saved
 
-    def _neighbours(self, block: Sequence[Draft]) -> list[list[tuple[str, float]]]:
+    def _neighbours(self, block: Sequence[Draft], leasts: Sequence[float]) -> list[list[tuple[str, float]]]:
         """For each draft the nearest entries that it may be compared with, before this block."""
+        indexes = [each for each in (self._index, self._fresh) if each is not None and len(each)]
+        if len(block) == 1:
+            asked = block[0].vectors[0], block[0].entry.scopes, _NEIGHBOURS, leasts[0]
+            return [[pair for index in indexes for pair in index.nearest_live(*asked)]]
         found: list[list[tuple[str, float]]] = [[] for _ in block]
         scoped: dict[tuple[str, ...], list[int]] = {}
         for number, draft in enumerate(block):
             scoped.setdefault(draft.entry.scopes, []).append(number)
-        for index in (self._index, *([self._fresh] if self._fresh else [])):
-            for scopes, numbers in scoped.items() if len(index) else ():
+        for index in indexes:
+            for scopes, numbers in scoped.items():
                 firsts = np.stack([block[number].vectors[0] for number in numbers])
-                count = _NEIGHBOURS if len(block) == 1 else 2 * _NEIGHBOURS
-                for number, near in zip(numbers, index.neighbours(firsts, _live(index, scopes), count), strict=True):
-                    found[number] += near
+                near = index.neighbours(firsts, index.facts.mask(scopes=scopes), 2 * _NEIGHBOURS)
+                for number, pairs in zip(numbers, near, strict=True):
+                    found[number] += pairs
         return found
 
-    def _once(self, draft: Draft, near: list[tuple[str, float]], earlier: Sequence[Draft]) -> Saved:
+    def _once(self, draft: Draft, close: list[tuple[str, float]]) -> Saved:
         """Place a draft, or give the answer that a request with this key was given before."""
         answer = self._writing.answer(draft.key) if draft.key else None
         if answer is not None:
             return Saved(**answer)
-        result = self._place(draft, near, earlier)
+        result = self._place(draft, close)
         if draft.key:
             self._writing.remember_answer(draft.key, dataclasses.asdict(result))
         return result
 
-    def _place(self, draft: Draft, near: list[tuple[str, float]], earlier: Sequence[Draft]) -> Saved:
+    def _place(self, draft: Draft, close: list[tuple[str, float]]) -> Saved:
         form = fingerprint(draft.entry)
-        same = self._writing.alike(draft.entry, form)
-        close = [*near, *_within(draft, earlier, self._put)]
+        same = self._same(draft.entry, form)
         verdict = judge(draft.entry, self._compared(draft, same, close), self._threshold)
         other, entry = verdict.other, draft.entry
         if verdict.action == "duplicate" and other is not None:
@@ -164,13 +172,17 @@ class Batch:
         other_id = verdict.other.id if verdict.other else ""
         return Saved(verdict.action, entry_id, other_id, verdict.similarity, self._threshold, verdict.reason, left_out)
 
+    def _same(self, entry: Entry, form: int) -> list[Entry]:
+        """Live entries of the same form that all readers of the entry may see."""
+        ids = dict.fromkeys((*self._index.alike(form), *self._alike.get(form, ())))
+        found = [each for each in map(self.current, ids) if each is not None and fingerprint(each) == form]
+        return [each for each in found if each.status == "live" and each.visible_beside(entry)]
+
     def _compared(
         self, draft: Draft, same: Sequence[Entry], close: list[tuple[str, float]]
     ) -> list[tuple[Entry, float]]:
         """Live entries to compare with, nearest first: those of the same text, then those that are near."""
         compared = {each.id: (each, self._cosine(draft.vectors[0], each.id)) for each in same}
-        if not speaks_of_change(draft.entry):
-            close = [pair for pair in close if pair[1] >= self._threshold]
         if len(close) > 1:
             close.sort(key=lambda pair: (-pair[1], pair[0]))
         for entry_id, cosine in close:
@@ -198,10 +210,6 @@ class Batch:
 def next_version(entry: Entry, **changes: Any) -> Entry:
     """The entry with changes, one version up."""
     return dataclasses.replace(entry, version=entry.version + 1, updated_at=now(), **changes)
-
-
-def _live(index: Index, scopes: Sequence[str]) -> Mask:
-    return index.facts.mask(scopes=scopes)
 
 
 def _within(draft: Draft, earlier: Sequence[Draft], put: dict[str, Row]) -> list[tuple[str, float]]:

@@ -11,23 +11,35 @@ import shutil
 import sqlite3
 import tempfile
 import time
+import zlib
 from pathlib import Path
 from urllib.parse import quote
 
 from openclaw_lab.errors import DataError
 
+FORMAT = "2"
+# An update keeps what it replaces, whoever makes it: a body is written once when it is new, and again only when another
+# takes its place. `action` made the current version; NULL (stores of format 1) means that the history has that one too.
+_NEWER = (
+    "ALTER TABLE entries ADD COLUMN action TEXT",
+    "ALTER TABLE entries ADD COLUMN body_checksum INTEGER",
+    "DROP INDEX IF EXISTS entries_by_fingerprint",  # what looks fingerprints up has them all in memory
+    "CREATE TRIGGER entries_to_history AFTER UPDATE OF body ON entries WHEN old.action IS NOT NULL BEGIN"
+    " INSERT OR IGNORE INTO history VALUES (old.id, json_extract(old.body, '$.version'), old.action,"
+    " json_extract(old.body, '$.updated_at'), old.body); END",
+)
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS entries(number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL,"
     " fingerprint INTEGER NOT NULL, checksum INTEGER NOT NULL, body TEXT NOT NULL, terms TEXT NOT NULL,"
     " vectors BLOB NOT NULL)",
     "CREATE INDEX IF NOT EXISTS entries_by_revision ON entries(revision)",
-    "CREATE INDEX IF NOT EXISTS entries_by_fingerprint ON entries(fingerprint)",
     "CREATE TABLE IF NOT EXISTS history(id TEXT NOT NULL, version INTEGER NOT NULL, action TEXT NOT NULL,"
     " at TEXT NOT NULL, body TEXT NOT NULL)",
     "CREATE UNIQUE INDEX IF NOT EXISTS history_by_id ON history(id, version)",
     "CREATE TABLE IF NOT EXISTS requests(key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID",
 )
+_FORMAT_OF = "SELECT value FROM meta WHERE key = 'format'"
 # Seconds to wait for another writer.
 _PATIENCE = 60.0
 
@@ -64,13 +76,24 @@ def unopened(path: Path, error: Exception) -> DataError:
 def _prepare(connection: sqlite3.Connection) -> None:
     patiently(connection, "PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    tables = connection.execute("SELECT count(*) FROM sqlite_master WHERE name IN ('meta', 'requests')").fetchone()[0]
-    if tables == 2:
+    if _complete(connection):
         return
     connection.execute("BEGIN IMMEDIATE")
     for statement in _SCHEMA:
         connection.execute(statement)
+    if not _complete(connection):  # else another process was quicker
+        for statement in _NEWER:
+            connection.execute(statement)
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'format' AND value = '1'", (FORMAT,))
     connection.execute("COMMIT")
+
+
+def _complete(connection: sqlite3.Connection) -> bool:
+    """Whether all tables are there, in this format or in one that is unknown: what is unknown is not touched."""
+    names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+    if not {"meta", "requests"} <= names:
+        return False
+    return "entries_to_history" in names or connection.execute(_FORMAT_OF).fetchone() not in (None, ("1",))
 
 
 def patiently(connection: sqlite3.Connection, statement: str) -> None:
@@ -113,6 +136,7 @@ def _open(path: Path, options: str) -> sqlite3.Connection:
     connection = sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("SELECT count(*) FROM meta").fetchone()
+        connection.create_function("crc32", 1, lambda body: zlib.crc32(body.encode()))
     except sqlite3.Error:
         connection.close()
         raise

@@ -116,14 +116,15 @@ def _plain(value: Case | Source) -> dict[str, Any]:
 
 # Fullwidth forms as the plain ones; what may differ in a text that says the same: white space, a final full stop, and
 # the first letter of a word in a sentence (not in a path, a flag or a name in capitals).
-_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, ord("。"): ord(".")}
+_WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | {"\u3000": " ", "。": "."}
 _WIDE = re.compile("[\uff01-\uff5e\u3000。]")
 _CAPITAL = re.compile(r"[A-Z](?<![\w./\\$@:-].)(?=[a-z]{2,}(?![\w./-]))")
 
 
 def same_form(text: str) -> str:
     """A text in the form in which two texts that say the same are equal."""
-    line = " ".join((text.translate(_WIDTH) if _WIDE.search(text) else text).split()).rstrip(".! ")
+    narrow = _WIDE.sub(lambda match: _WIDTH[match.group()], text)  # several times as fast as `str.translate`
+    line = " ".join(narrow.split()).rstrip(".! ")
     return _CAPITAL.sub(lambda match: match.group().lower(), line)
 
 

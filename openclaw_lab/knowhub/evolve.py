@@ -16,7 +16,7 @@ from openclaw_lab import models
 from openclaw_lab.knowhub.draft import text_fault
 from openclaw_lab.knowhub.entry import MAX_CONTENT, Case, Entry, same_form
 from openclaw_lab.knowhub.judge import is_dated
-from openclaw_lab.redaction.redactor import redact
+from openclaw_lab.redaction.redactor import default_redactor
 from openclaw_lab.text import language
 
 _HEADS = {"zh": ("有效：", "无效：", "（另有 {} 条）"), "en": ("Worked:", "Failed:", "({} more)")}
@@ -67,17 +67,22 @@ def evolved_by(entry: Entry, model: str, **options: Any) -> str:
     note = {"task": entry.task, "note": free, "worked": worked, "failed": failed}
     asked = [
         {"role": "system", "content": _PROMPT},
-        {"role": "user", "content": redact(json.dumps(note, ensure_ascii=False, indent=1))},
+        {"role": "user", "content": _clean(json.dumps(note, ensure_ascii=False, indent=1))},
     ]
     limit = MAX_CONTENT - len(after)
     merged = models.complete_json(model, asked, lambda answer: _content(answer, limit), schema=_SCHEMA, **options)
     return merged + after
 
 
+def _clean(text: str) -> str:
+    """A text as it may be sent."""
+    return default_redactor().redact(text).text
+
+
 def _parted(content: str) -> tuple[list[str], str]:
     """The lines that stay as they are, and the text of the others."""
     lines = content.split("\n")
-    stays = [is_dated(line) or redact(line) != line for line in lines]
+    stays = [is_dated(line) or _clean(line) != line for line in lines]
     free = "\n".join(line for line, stay in zip(lines, stays, strict=True) if not stay)
     return [line for line, stay in zip(lines, stays, strict=True) if stay], free
 

@@ -24,7 +24,7 @@ from openclaw_lab.knowhub.draft import text_fault
 from openclaw_lab.knowhub.entry import MAX_CONTENT, MAX_TASK, TYPES
 from openclaw_lab.knowhub.statements import Kind, statements
 from openclaw_lab.messages import Message, ToolCall
-from openclaw_lab.redaction.redactor import redact
+from openclaw_lab.redaction.redactor import default_redactor
 from openclaw_lab.reminders.opportunities import OpportunityFinder
 from openclaw_lab.text import Language, language
 from openclaw_lab.transcripts.fields import message_from
@@ -169,7 +169,7 @@ def _chosen(answer: Any, seen: Mapping[int, str]) -> list[Candidate]:
         if fault := _fault(each, seen):
             raise ValueError(f"knowledge[{number}]: {fault}")
         if any(seen[index] in ("user", "tool") for index in each["evidence"]):
-            task, content = redact(each["task"].strip()), redact(each["content"].strip())
+            task, content = _clean(each["task"].strip()), _clean(each["content"].strip())
             first, last = min(each["evidence"]), max(each["evidence"])
             found.append(Candidate(task, content, tuple(dict.fromkeys(each["types"])), each["score"], first, last))
     return found
@@ -242,15 +242,20 @@ def _telling(answer: str) -> str:
 
 def _arguments(call: ToolCall) -> str:
     plain = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
-    return excerpt(redact(plain), _ARGUMENTS)
+    return excerpt(_clean(plain), _ARGUMENTS)
 
 
 def _spoken(messages: Sequence[Message]) -> Language:
     return next((language(each.text) for each in reversed(messages) if each.role == "user" and each.text), "en")
 
 
+def _clean(text: str) -> str:
+    """A text as it may be kept."""
+    return default_redactor().redact(text).text
+
+
 def _redacted(message: Message) -> Message:
-    return replace(message, content=redact(message.text.encode("utf-8", "replace").decode()))
+    return replace(message, content=_clean(message.text.encode("utf-8", "replace").decode()))
 
 
 def check_extractor(extractor: str) -> bool:

@@ -24,7 +24,10 @@ class _Sets:
         self._having: dict[str, list[int]] = {}
         self._private: list[int] = []
 
-    def number(self, values: Iterable[str]) -> int:
+    def number(self, values: tuple[str, ...]) -> int:
+        known = self._numbers.get(values)  # most are one word, or in order
+        if known is not None:
+            return known
         key = tuple(sorted(set(values)))
         if key not in self._numbers:
             number = self._numbers[key] = len(self._numbers)
@@ -40,13 +43,17 @@ class _Sets:
 
     def visible(self, scopes: Sequence[str] | None, agent: str | None) -> Mask:
         """The rows that an asker may see: a private one needs the asker's own scope, not a shared one."""
+        return self._rows(self.shown(scopes, agent))
+
+    def shown(self, scopes: Sequence[str] | None, agent: str | None) -> Mask:
+        """The same by number of a set."""
         shown = np.ones(len(self._numbers), dtype=bool) if scopes is None else self._with(scopes)
         own = None if agent is None else [f"{PRIVATE}{agent}"] if agent else []
         if own is None and scopes is not None:
             own = [each for each in scopes if each.startswith(PRIVATE)]
         if own is not None:
             shown[self._private] &= self._with(own)[self._private]
-        return self._rows(shown)
+        return shown
 
     def _with(self, wanted: Iterable[str]) -> Mask:
         table = np.zeros(len(self._numbers), dtype=bool)
@@ -68,6 +75,7 @@ class Facts:
         self._score, self._quality, self._state = Column(np.int8), Column(np.float32), Column(np.int8)
         self._flagged, self._chinese = Column(np.bool_), Column(np.bool_)
         self._types, self._scopes, self._owner = _Sets(), _Sets(), _Sets()
+        self._waiting: list[str] = []
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -88,7 +96,7 @@ class Facts:
             self._state.values[before] = _DROPPED
         row = self.row_of[entry.id] = len(self.ids)
         self.ids.append(entry.id)
-        self._chinese.append(language(entry.text) == "zh")
+        self._waiting.append(entry.text)
         for column, value in self._columns(entry):
             column.append(value)
         return row
@@ -105,13 +113,29 @@ class Facts:
 
     def languages(self) -> tuple[Mask, Mask]:
         """The rows in Chinese, and all others."""
+        self._take_in()
         chinese: Mask = self._chinese.values
         return chinese, ~chinese
 
+    def _take_in(self) -> None:
+        """Tell the languages of new rows: only searches ask for them, so that a save does not wait for it."""
+        waiting, self._waiting = self._waiting, []
+        for text in waiting:
+            self._chinese.append(language(text) == "zh")
+
     def summary(self, entry_id: str) -> tuple[float, ...]:
         """All numbers of an entry but those that depend on the order of writes, so that two indexes can be compared."""
+        self._take_in()
         row = self.row_of[entry_id]
         return tuple(float(column.values[row]) for column in self._numbers)
+
+    def live_in(self, row: int, shown: Mask) -> bool:
+        """Whether a row is live and its scopes are `shown_in` some: what `mask(scopes=…)` says of it."""
+        return bool(self._state.values[row] == _LIVE and shown[self._scopes.column.values[row]])
+
+    def shown_in(self, scopes: Sequence[str]) -> Mask:
+        """The numbers of those sets of scopes that have one of these, private ones by their own alone."""
+        return self._scopes.shown(scopes, None)
 
     def mask(
         self,

@@ -5,7 +5,7 @@ Vectors are searched exactly (FAISS flat inner product over rows of length 1, so
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,6 +41,7 @@ class Index:
         self.dimension, self.revision = dimension, 0
         self.facts = Facts()
         self.checksums: dict[str, int] = {}
+        self._alike: dict[int, list[str]] = {}
         self._faiss = faiss.IndexFlatIP(dimension)
         self._words = Bm25()
         self._row_of_piece, self._first_piece = Column(np.int64), Column(np.int64)
@@ -68,6 +69,9 @@ class Index:
         pieces = self.pieces
         for row in rows:
             self.revision = max(self.revision, row.revision)
+            alike = self._alike.setdefault(row.form, [])
+            if row.entry.id not in alike:
+                alike.append(row.entry.id)
             if self.checksums.get(row.entry.id) == row.checksum:
                 self.facts.revise(row.entry)
                 continue
@@ -76,14 +80,40 @@ class Index:
             self._words.add(row.terms)
             self.checksums[row.entry.id] = row.checksum
             number = self.facts.add(row.entry)
-            self._row_of_piece.extend(np.full(len(row.vectors), number))
+            for _ in row.vectors:
+                self._row_of_piece.append(number)
             self._first_piece.append(pieces)
             pieces += len(row.vectors)
             vectors.append(row.vectors)
         if vectors:
-            self._faiss.add(np.ascontiguousarray(np.concatenate(vectors)))
+            self._faiss.add(np.concatenate(vectors))
+
+    def alike(self, form: int) -> Sequence[str]:
+        """The ids of entries that have, or had, a text with this fingerprint."""
+        return self._alike.get(form, ())
 
     # --- the nearest of a new entry -------------------------------------------------------------------------------
+
+    def nearest_live(self, vector: Vectors, scopes: Sequence[str], count: int, least: float) -> list[tuple[str, float]]:
+        """`nearest` among the live entries of some scopes whose cosine is at least so high.
+
+        Seldom is one near, and seldom is a near one not live: a few are fetched and looked at, which costs less than a
+        mask of all rows.
+        """
+        wanted = 2 * count
+        near = [pair for pair in self._search(vector.reshape(1, -1), None, wanted) if pair[1] >= least]
+        if not near:
+            return []
+        rows, firsts, shown = self._row_of_piece.values, self._first_piece.values, self.facts.shown_in(scopes)
+        placed = [(int(rows[piece]), piece, cosine) for piece, cosine in near]
+        found = [
+            (self.facts.ids[row], cosine)
+            for row, piece, cosine in placed
+            if firsts[row] == piece and self.facts.live_in(row, shown)
+        ]
+        if len(found) < count and len(near) == wanted:  # there may be more behind those that do not count
+            found = self.nearest(vector, self.facts.mask(scopes=scopes), count)
+        return [pair for pair in found[:count] if pair[1] >= least]
 
     def nearest(self, vector: Vectors, allowed: Mask, count: int) -> list[tuple[str, float]]:
         """The ids whose whole text is nearest to a vector, with their cosine, best first."""
@@ -92,8 +122,6 @@ class Index:
     def neighbours(self, vectors: Vectors, allowed: Mask, count: int) -> list[list[tuple[str, float]]]:
         """`nearest` for several vectors at once: one matrix product, many times faster than one by one."""
         owned = self.facts.ids
-        if len(vectors) == 1 and self.pieces == len(owned) and allowed.all():
-            return [[(owned[piece], cosine) for piece, cosine in self._search(vectors, None, count)]]
         rows = np.flatnonzero(allowed)
         if not len(rows):
             return [[] for _ in vectors]
@@ -177,17 +205,17 @@ class Index:
 
     def _search(self, vector: Vectors, allowed: Mask | None, count: int) -> list[tuple[int, float]]:
         """Pieces and their cosines, best first; `allowed` is by piece."""
-        import faiss
-
         options = None
         if allowed is not None:
+            import faiss
+
             bitmap: Any = np.packbits(allowed, bitorder="little")
             selector: Any = faiss.IDSelectorBitmap
             options = faiss.SearchParameters(**{"sel": selector(bitmap)})
         count = min(count, self.pieces)
         if not count:
             return []
-        similarity, found = self._faiss.search(np.ascontiguousarray(vector), count, params=options)
+        similarity, found = self._faiss.search(vector, count, params=options)
         pairs = zip(found[0].tolist(), similarity[0].tolist(), strict=True)
         return [(piece, min(cosine, 1.0)) for piece, cosine in pairs if piece >= 0]
 

@@ -155,7 +155,8 @@ class KnowHub:
         """One transaction; the index is told when it is committed, so that a failure leaves nothing behind."""
         with self._store.write() as writing:
             with self._lock:
-                self._refresh()
+                if self._index.revision != writing.revision - 1 or self._index.sparse:
+                    self._refresh()
             batch = Batch(writing, self._index, self.config.near_similarity)
             yield batch
         with self._lock:

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from openclaw_lab.errors import DataError
-from openclaw_lab.knowhub.database import can_write, connect, reader
+from openclaw_lab.knowhub.database import FORMAT, can_write, connect, reader
 from openclaw_lab.knowhub.embed import Vectors
-from openclaw_lab.knowhub.entry import Entry, fingerprint
+from openclaw_lab.knowhub.entry import Entry
+from openclaw_lab.knowhub.past import FAULTS, HISTORY
 
-FORMAT = "1"
 _PAGE = 2_000
 
 
@@ -32,7 +32,8 @@ _PAGE = 2_000
 class Row:
     """An entry as it is stored: its current version, its words, its vectors (one a piece, the first the whole).
 
-    `checksum` (CRC 32) tells whether vectors are the stored ones without reading them.
+    `checksum` (CRC 32) tells whether vectors are the stored ones without reading them; `form` is the fingerprint of the
+    text.
     """
 
     entry: Entry
@@ -40,6 +41,7 @@ class Row:
     terms: list[str]
     vectors: Vectors
     checksum: int
+    form: int = 0
 
 
 def checksum_of(vectors: Vectors) -> int:
@@ -89,10 +91,10 @@ class Store:
         if not self.writable:
             raise DataError(str(self.path), "a store that is read-only", "one that can be written", "nothing was saved")
         with self._lock, self._transaction():
-            meta = dict(self._connection.execute("SELECT key, value FROM meta"))
-            if (meta["embedder"], meta["dimension"]) != (self.embedder, str(self.dimension)):
-                raise self._other_embedder(meta)
-            yield Writing(self._connection, _revision(self._connection) + 1)
+            embedder, dimension, revision = self._connection.execute(_STATE).fetchone()
+            if (embedder, dimension) != (self.embedder, str(self.dimension)):
+                raise self._other_embedder({"embedder": embedder, "dimension": dimension})
+            yield Writing(self._connection, revision + 1)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -122,20 +124,21 @@ class Store:
 
     def revision(self) -> int:
         """The number of the last write."""
-        return int(self._read("SELECT coalesce(max(revision), 0) FROM entries")[0][0])
+        return int(self._read(f"SELECT {_REVISION}")[0][0])
 
     def since(self, revision: int, *, vectors: bool = True) -> Iterator[Row]:
         """Entries written after a revision, oldest write first; without their vectors when they are not wanted."""
         column = "vectors" if vectors else "x''"
         query = (
-            f"SELECT revision, number, body, terms, checksum, {column} FROM entries"
+            f"SELECT revision, number, body, terms, checksum, fingerprint, {column} FROM entries"
             f" WHERE (revision, number) > (?, ?) ORDER BY revision, number LIMIT {_PAGE}"
         )
         last = (revision, 1 << 62)
         while page := self._read(query, last):
             last = page[-1][:2]
-            for number, _, body, terms, checksum, blob in page:
-                yield Row(entry_of(body), number, terms.split(" ") if terms else [], self._vectors(blob), checksum)
+            for number, _, body, terms, checksum, form, blob in page:
+                cut = terms.split(" ") if terms else []
+                yield Row(entry_of(body), number, cut, self._vectors(blob), checksum, form)
 
     def _vectors(self, blob: bytes) -> Vectors:
         if len(blob) % (4 * self.dimension):
@@ -155,7 +158,7 @@ class Store:
 
     def history(self, entry_id: str) -> list[tuple[str, Entry]]:
         """Every version of an entry with the action that made it, oldest first."""
-        return [(action, entry_of(body)) for action, body in self._read(_HISTORY, (entry_id,))]
+        return [(action, entry_of(body)) for action, body in self._read(HISTORY[self._old()], (entry_id, entry_id))]
 
     def count(self) -> int:
         """How many entries there are, whatever their status."""
@@ -164,9 +167,13 @@ class Store:
     def damage(self) -> list[str]:
         """What SQLite's own check finds wrong, and entries that differ from their history; empty when nothing is."""
         found = [str(row[0]) for row in self._read("PRAGMA integrity_check") if row[0] != "ok"]
-        found += [f"{each[0]} differs from the last version of its history" for each in self._read(_UNEQUAL)]
-        found += [f"{each[0]} lacks a version in its history" for each in self._read(_GAPS)]
+        for query, fault in FAULTS[self._old()]:
+            found += [f"{each[0]} {fault}" for each in self._read(query)]
         return found
+
+    def _old(self) -> bool:
+        """Whether it is a store of format 1 that could not be brought to this one, since it is read-only."""
+        return self._meta().get("format") == "1"
 
     # --- what it was made with ------------------------------------------------------------------------------------
 
@@ -180,7 +187,7 @@ class Store:
                     (FORMAT, embedder, str(dimension)),
                 )
             stored = self._meta()
-        if stored.get("format") != FORMAT:
+        if stored.get("format") not in ("1", FORMAT):
             raise DataError(str(self.path), f"format {stored.get('format')}", f"a KnowHub store of format {FORMAT}")
         made_with = (stored["embedder"], int(stored["dimension"]))
         self.embedder, self.dimension = embedder or made_with[0], dimension or made_with[1]
@@ -206,27 +213,28 @@ class Writing:
     def __init__(self, connection: sqlite3.Connection, revision: int) -> None:
         self._connection, self.revision = connection, revision
 
-    def put(self, entry: Entry, terms: list[str], vectors: Vectors, action: str, form: int | None = None) -> int:
+    def put(self, entry: Entry, terms: list[str], vectors: Vectors, action: str, form: int) -> int:
         """Store a version of an entry as its current one, and in its history; the checksum of its vectors."""
         body, data = _body(entry), np.ascontiguousarray(vectors, dtype=np.float32).tobytes()
-        checksum, form = zlib.crc32(data), fingerprint(entry) if form is None else form
-        self._connection.execute(
-            "INSERT INTO entries(id, revision, fingerprint, checksum, body, terms, vectors)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT(id) DO UPDATE SET revision = excluded.revision, fingerprint = excluded.fingerprint,"
-            " checksum = excluded.checksum, body = excluded.body, terms = excluded.terms, vectors = excluded.vectors",
-            (entry.id, self.revision, form, checksum, body, " ".join(terms), data),
-        )
-        self._remember(entry, body, action)
+        checksum = zlib.crc32(data)
+        values = (action, *body, form, checksum, " ".join(terms), data)
+        if entry.version == 1:
+            self._connection.execute(_NEW, (self.revision, *values, entry.id))
+        else:
+            self._replace("fingerprint = ?, checksum = ?, terms = ?, vectors = ?", values, entry)
         return checksum
 
     def change(self, entry: Entry, action: str) -> None:
         """Store a new version whose text is the same: words and vectors stay."""
-        body = _body(entry)
-        self._connection.execute(
-            "UPDATE entries SET revision = ?, body = ? WHERE id = ?", (self.revision, body, entry.id)
-        )
-        self._remember(entry, body, action)
+        self._replace("", (action, *_body(entry)), entry)
+
+    def _replace(self, more: str, values: tuple[object, ...], entry: Entry) -> None:
+        """Put a newer version in the place of the current one, which goes into the history (a trigger sees to it)."""
+        columns = ", ".join(["revision = ?, action = ?, body = ?, body_checksum = ?", *filter(None, [more])])
+        query = f"UPDATE entries SET {columns} WHERE id = ? AND json_extract(body, '$.version') < ?"
+        values = (self.revision, *values, entry.id, entry.version)
+        if self._connection.execute(query, values).rowcount != 1:
+            raise DataError(f"knowledge {entry.id}", f"version {entry.version}", "one newer than what is stored")
 
     def replace_vectors(self, rows: Iterable[tuple[str, Vectors]], embedder: str, dimension: int) -> None:
         """Other vectors for entries whose text stays, made by another embedder."""
@@ -243,15 +251,10 @@ class Writing:
         row = self._connection.execute("SELECT body FROM entries WHERE id = ?", (entry_id,)).fetchone()
         return entry_of(row[0]) if row else None
 
-    def alike(self, entry: Entry, form: int) -> list[Entry]:
-        """Live entries of the same form (`fingerprint`) that all readers of the entry may see."""
-        query = "SELECT body FROM entries WHERE fingerprint = ? ORDER BY number"
-        found = [entry_of(body) for (body,) in self._connection.execute(query, (form,))]
-        return [each for each in found if each.status == "live" and each.visible_beside(entry)]
-
     def history(self, entry_id: str) -> list[tuple[str, Entry]]:
         """Every version of an entry so far, as this transaction sees it."""
-        return [(action, entry_of(body)) for action, body in self._connection.execute(_HISTORY, (entry_id,))]
+        found = self._connection.execute(HISTORY[False], (entry_id, entry_id))
+        return [(action, entry_of(body)) for action, body in found]
 
     def answer(self, key: str) -> dict[str, Any] | None:
         """What an earlier request with this idempotency key was answered."""
@@ -262,30 +265,27 @@ class Writing:
         """Keep the answer to a request, so that a repetition gets the same one."""
         self._connection.execute("INSERT INTO requests VALUES (?, ?)", (key, json.dumps(answer)))
 
-    def _remember(self, entry: Entry, body: str, action: str) -> None:
-        values = (entry.id, entry.version, action, entry.updated_at, body)
-        self._connection.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?)", values)
 
-
-_HISTORY = "SELECT action, body FROM history WHERE id = ? ORDER BY version"
-_UNEQUAL = (
-    "SELECT e.id FROM entries e LEFT JOIN history h ON h.id = e.id AND h.version = json_extract(e.body, '$.version')"
-    " WHERE h.body IS NULL OR h.body != e.body"
+_REVISION = "(SELECT coalesce(max(revision), 0) FROM entries)"
+_STATE = (
+    "SELECT (SELECT value FROM meta WHERE key = 'embedder'), (SELECT value FROM meta WHERE key = 'dimension'),"
+    f" {_REVISION}"
 )
-_GAPS = "SELECT id FROM history GROUP BY id HAVING count(*) != max(version) OR min(version) != 1"
+_NEW = (
+    "INSERT INTO entries(revision, action, body, body_checksum, fingerprint, checksum, terms, vectors, id)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+# `json.dumps` would make such an encoder anew for every body.
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def _revision(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("SELECT coalesce(max(revision), 0) FROM entries").fetchone()[0])
-
-
-def _body(entry: Entry) -> str:
-    body = json.dumps(entry.to_dict(), ensure_ascii=False)
+def _body(entry: Entry) -> tuple[str, int]:
+    """The stored form of an entry, and its checksum."""
+    body = _encode(entry.to_dict())
     try:
-        body.encode()
+        return body, zlib.crc32(body.encode())
     except UnicodeEncodeError:
         raise DataError("knowledge", "half a surrogate pair", "Unicode text", "nothing was saved") from None
-    return body
 
 
 def entry_of(body: str) -> Entry:

@@ -46,8 +46,8 @@ def axes(ax: Axes | None, title: str, size: tuple[float, float] = (7.0, 3.6)) ->
     if ax is None:
         ax = plt.subplots(figsize=size, layout="constrained")[1]
     # An Axes that was made before has texts of its own, without the fallback.
-    ax.set_title(title, loc="left", fontsize=11, fontfamily=_families())
-    ax.tick_params(labelfontfamily=_families())
+    ax.set_title(title, loc="left", fontsize=11, fontfamily=families())
+    ax.tick_params(labelfontfamily=families())
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="both", alpha=0.25)
     return ax
@@ -66,8 +66,8 @@ def plot_metrics(rows: Mapping[str, Mapping[str, Metric]], task: Task, *, title:
     if not any(bound > 1 or bound < 0 for each in every for bound in (each.value, each.low, each.high)):
         ax.set_xlim(-0.02, 1.02)
     if len(rows) > 1:
-        _legend(ax)
-    return _labelled(ax, x="value and its 95 % interval")
+        legend(ax)
+    return labelled(ax, x="value and its 95 % interval")
 
 
 def plot_differences(frame: pd.DataFrame, *, title: str, ax: Axes | None = None) -> Axes:
@@ -83,7 +83,7 @@ def plot_differences(frame: pd.DataFrame, *, title: str, ax: Axes | None = None)
     _points(ax, metrics, places, 0, "difference")
     ax.axvline(0, color="black", linewidth=1)
     ax.set_yticks(places, labels)
-    return _labelled(ax, x="difference and its 95 % interval")
+    return labelled(ax, x="difference and its 95 % interval")
 
 
 def plot_sweep(sweep: Sweep, *, ax: Axes | None = None, x: str = "", y: str = "", by: str = "") -> Axes:
@@ -103,8 +103,8 @@ def plot_sweep(sweep: Sweep, *, ax: Axes | None = None, x: str = "", y: str = ""
     for number, label in enumerate(dict.fromkeys(lines)):
         _line(ax, frame[[line == label for line in lines]], x, y, number, label)
     if others:
-        _legend(ax)
-    return _labelled(ax, x=_axis_name(frame, x), y=_axis_name(frame, y))
+        legend(ax)
+    return labelled(ax, x=_axis_name(frame, x), y=_axis_name(frame, y))
 
 
 def plot_frontier(sweeps: Mapping[str, Sweep], *, x: str, y: str, title: str, ax: Axes | None = None) -> Axes:
@@ -117,12 +117,12 @@ def plot_frontier(sweeps: Mapping[str, Sweep], *, x: str, y: str, title: str, ax
     for number, (label, sweep) in enumerate(sweeps.items()):
         part = sweep.frame.sort_values(x)
         ax.errorbar(
-            part[x], part[y], yerr=_bounds(part[y], part[f"{y}_low"], part[f"{y}_high"]), label=label, linewidth=1.2,
-            markersize=5, capsize=2, elinewidth=0.6, **_style(number),
+            part[x], part[y], yerr=bounds(part[y], part[f"{y}_low"], part[f"{y}_high"]), label=label, linewidth=1.2,
+            markersize=5, capsize=2, elinewidth=0.6, **style(number),
         )  # fmt: skip
     first = next(iter(sweeps.values())).frame
-    _legend(ax)
-    return _labelled(ax, x=_axis_name(first, x), y=_axis_name(first, y))
+    legend(ax)
+    return labelled(ax, x=_axis_name(first, x), y=_axis_name(first, y))
 
 
 def _check_names(frame: pd.DataFrame, *names: str) -> None:
@@ -132,10 +132,10 @@ def _check_names(frame: pd.DataFrame, *names: str) -> None:
             raise TaskError(f"plot {wanted!r}", expected="a column of the sweep", todo=nearest(wanted, map(str, frame)))
 
 
-def _labelled(ax: Axes, *, x: str, y: str = "") -> Axes:
+def labelled(ax: Axes, *, x: str, y: str = "") -> Axes:
     """The axes' names; and one warning when there is Chinese to show and no font that has it."""
-    ax.set_xlabel(x, fontfamily=_families())
-    ax.set_ylabel(y, fontfamily=_families())
+    ax.set_xlabel(x, fontfamily=families())
+    ax.set_ylabel(y, fontfamily=families())
     shown = [each.get_text() for each in (*ax.get_xticklabels(), *ax.get_yticklabels(), *ax.findobj(Text))]
     if chinese_font() is None and any(_HAN.search(each) for each in shown):
         warnings.warn(
@@ -155,7 +155,7 @@ def _marked(name: str, rows: Mapping[str, Mapping[str, Metric]]) -> str:
     return f"{name} ({', '.join(sorted(kinds))})" if kinds else name
 
 
-def _bounds(values: Any, low: Any, high: Any) -> Any:
+def bounds(values: Any, low: Any, high: Any) -> Any:
     """Distances from a value to its bounds, as errorbar takes them."""
     return np.nan_to_num(np.maximum(np.array([values - low, high - values], dtype=float), 0))
 
@@ -163,11 +163,11 @@ def _bounds(values: Any, low: Any, high: Any) -> Any:
 def _line(ax: Axes, part: pd.DataFrame, x: str, y: str, number: int, label: str) -> None:
     numeric = part[x].dtype.kind in "iuf"
     part = part.sort_values(x) if numeric else part
-    style = _style(number)
+    look = style(number)
     values = part[x] if numeric else part[x].astype(str)
-    ax.plot(values, part[y], label=label, linewidth=1.4, markersize=4, **style)
+    ax.plot(values, part[y], label=label, linewidth=1.4, markersize=4, **look)
     if f"{y}_low" in part:
-        ax.fill_between(values, part[f"{y}_low"], part[f"{y}_high"], color=style["color"], alpha=0.15, linewidth=0)
+        ax.fill_between(values, part[f"{y}_low"], part[f"{y}_high"], color=look["color"], alpha=0.15, linewidth=0)
 
 
 def _points(ax: Axes, metrics: Sequence[Metric], places: Any, number: int, label: str) -> None:
@@ -175,27 +175,29 @@ def _points(ax: Axes, metrics: Sequence[Metric], places: Any, number: int, label
     ax.errorbar(
         values,
         places,
-        xerr=_bounds(values, low, high),
+        xerr=bounds(values, low, high),
         label=label,
         linestyle="none",
         capsize=3,
         markersize=5,
-        **_style(number),
+        **style(number),
     )
 
 
-def _style(number: int) -> dict[str, Any]:
+def style(number: int) -> dict[str, Any]:
+    """Colour and marker of the line or group of that number."""
     return {"color": _COLOURS[number % len(_COLOURS)], "marker": _MARKERS[number % len(_MARKERS)]}
 
 
-def _legend(ax: Axes) -> None:
+def legend(ax: Axes) -> None:
     """The legend, in columns where it is long; a long one may cover the chart but never squeezes it to nothing."""
     count = len(ax.get_legend_handles_labels()[1])
-    legend = ax.legend(frameon=False, fontsize=9, ncols=max(1, math.ceil(count / _LEGEND_ROWS)))
-    legend.set_in_layout(count <= _LEGEND_ROWS)
+    box = ax.legend(frameon=False, fontsize=9, ncols=max(1, math.ceil(count / _LEGEND_ROWS)))
+    box.set_in_layout(count <= _LEGEND_ROWS)
 
 
-def _families() -> list[str]:
+def families() -> list[str]:
+    """The fonts that a text may fall back on."""
     return list(matplotlib.rcParams["font.family"])
 
 

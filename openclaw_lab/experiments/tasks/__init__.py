@@ -9,7 +9,12 @@ from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.knobs import nearest
 
-_HOME = {"reminders": "RemindersTask", "injection": "InjectionTask", "retrieval": "RetrievalTask"}
+_HOME = {
+    "reminders": "RemindersTask",
+    "redaction": "RedactionTask",
+    "injection": "InjectionTask",
+    "retrieval": "RetrievalTask",
+}
 TASKS = tuple(_HOME)
 
 

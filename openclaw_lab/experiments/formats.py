@@ -1,0 +1,88 @@
+"""A row in, which format it has and what it says: the text that goes in, and the label, checked.
+
+What a row of each format looks like stands in FORMATS; files are read in `reading`, made into samples in `dataset`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from openclaw_lab.errors import DataError
+from openclaw_lab.experiments.secrets import read_secrets
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RowFormat:
+    """How a row of one kind is told and read: the fields that must be there, the text's, the label's; the label."""
+
+    name: str
+    needed: tuple[str, ...]
+    text: str
+    label: str
+    read_label: Callable[[str, Row], object]
+
+    def read(self, where: str, row: Row) -> tuple[str, object]:
+        """The text and the label of a row; a DataError names the field that is not what it should be."""
+        for name in self.needed:
+            if name not in row:
+                raise DataError(where, f"no field {name!r}", f"the fields {', '.join(self.needed)}")
+        text = row[self.text]
+        if not isinstance(text, str):
+            raise DataError(f"{where} {self.text}", text, "a string")
+        return text, self.read_label(where, row)
+
+
+def _verdict(where: str, row: Row) -> int:
+    """1 for an attack, 0 for harmless, from what JSON and CSV give."""
+    value = row["label"]
+    if isinstance(value, str) and value.strip() in ("0", "1", "0.0", "1.0"):
+        value = float(value)
+    if isinstance(value, int | float) and value in (0, 1):
+        return int(value)
+    raise DataError(f"{where} label", "no value" if missing(value) else value, "1 (attack) or 0 (harmless)")
+
+
+def _relevant(where: str, row: Row) -> tuple[str, ...]:
+    """The ids of the documents that answer a query; none when nothing does."""
+    value = row["relevant"]
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return tuple(dict.fromkeys(value))
+    raise DataError(f"{where} relevant", value, "a list of ids (empty: nothing answers the query)")
+
+
+FORMATS: tuple[RowFormat, ...] = (
+    RowFormat("injection", ("text", "label"), "text", "label", _verdict),
+    RowFormat("redaction", ("text", "spans"), "text", "spans", read_secrets),
+    RowFormat("retrieval", ("query", "relevant"), "query", "relevant", _relevant),
+)
+
+
+def missing(value: object) -> bool:
+    """Whether a field says nothing: null, an empty cell, a missing value of Parquet."""
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
+def is_session(row: Row) -> bool:
+    """Whether a row is a session, a message or an OpenClaw record; labelled rows may have a `role` or `type` too."""
+    if "messages" in row or any(set(each.needed) <= row.keys() for each in FORMATS):
+        return "messages" in row
+    return "role" in row or row.get("type") in ("session", "message")
+
+
+def format_of(where: str, row: Row) -> RowFormat:
+    """The format of a row; the nearest one when a field is missing."""
+    if is_session(row):
+        raise DataError(where, "a session", _in_words(False), "put sessions in a .jsonl file or folder of their own")
+    best = max(FORMATS, key=lambda each: len(set(each.needed) & row.keys()))
+    if not set(best.needed) & row.keys():
+        raise DataError(where, f"the fields {', '.join(map(str, list(row)[:8])) or 'none'}", _in_words())
+    return best
+
+
+def _in_words(sessions: bool = True) -> str:
+    return " or ".join([*(" and ".join(each.needed) for each in FORMATS), *(["messages"] if sessions else [])])

@@ -1,0 +1,85 @@
+"""Letters that are set apart in, words out: "i g n o r e", "i.g.n.o.r.e", 忽*略; and words joined by signs set apart.
+
+It knows a few words of orders, to part letters that come without a word boundary ("i g n o r e a l l r u l e s").
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+_SIGNS = r"[ \t._*|/~^+\-·•]"
+# Five letters or more, each alone.
+_APART = re.compile(
+    rf"[a-z0-9@$!](?<![a-z0-9].)(?:\s{{0,2}}{_SIGNS}\s{{0,2}}|\n)[a-z0-9@$!](?:(?:\s{{0,2}}{_SIGNS}\s{{0,2}}|\n)[a-z0-9@$!](?![a-z0-9])){{3,400}}"
+)
+_BETWEEN = re.compile(r"(?<=[a-z0-9@$!])[^a-z0-9@$!]+(?=[a-z0-9@$!])")
+_HAN = "\u3400-\u9fff"
+_HAN_APART = re.compile(rf"[ \t._*|/~^+\-·•\u3000](?<=[{_HAN}].)[ ._*|/~^+\-·•]{{0,2}}(?=[{_HAN}])")
+# Three words or more joined by one kind of sign.
+_JOINED = re.compile(r"[a-z]{2,20}([-_.+*/|])[a-z]{1,20}(?:\1[a-z]{1,20})+")
+_WORDS = re.compile(
+    "|".join(
+        sorted(
+            (
+                "ignore disregard forget override bypass reveal show print repeat display output send email forward "
+                "transfer delete disobey obey follow stop all any the previous prior above earlier your you are now new "
+                "instructions instruction rules guidelines orders commands prompt system developer mode password secret "
+                "user users owner do not tell me say that this and everything restrictions without to from of is in a "
+                "pay call tool every message hate"
+            ).split(),
+            key=len,
+            reverse=True,
+        )
+    )
+)
+
+_PARTED = re.compile(r"[-_.+*/|](?<=[a-z].)[a-z]{1,20}[-_.+*/|](?=[a-z])")
+_BLANKS = {ord(char): " " for char in string.punctuation}
+_ALONE = frozenset("bcdefghjklmnopqruvwxyz")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of ASCII letters and digits of a text in lower case."""
+    plain = text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
+    return plain.translate(_BLANKS).split()
+
+
+def may_be_apart(text: str, words: Sequence[str]) -> bool:
+    """Whether `join_letters` may find anything in a text in lower case with these words."""
+    if not _ALONE.isdisjoint(words) and sum(word in _ALONE for word in words) > 2:
+        return True
+    return not text.isascii() and _HAN_APART.search(text) is not None
+
+
+def join_letters(text: str) -> Iterator[tuple[int, int, str]]:
+    """The edits that join letters set apart; a wider gap than the usual one in a run is a gap between words."""
+    for match in _APART.finditer(text):
+        gaps = Counter(gap.group() for gap in _BETWEEN.finditer(match.group()))
+        usual = min(gaps, key=lambda gap: (-gaps[gap], len(gap)))
+        if len(gaps) == 1:
+            yield from _parted(match.start(), match.group(), usual)
+        else:
+            for gap in _BETWEEN.finditer(match.group()):
+                begin, end = match.start() + gap.start(), match.start() + gap.end()
+                yield begin, end, "" if gap.group() == usual else " "
+    if not text.isascii():
+        yield from ((*match.span(), "") for match in _HAN_APART.finditer(text))
+
+
+def _parted(start: int, run: str, gap: str) -> Iterator[tuple[int, int, str]]:
+    """A run without gaps between words: the words that are known stand by themselves, what is between them is kept."""
+    step = len(gap) + 1
+    ends = {edge for word in _WORDS.finditer(run[::step]) for edge in word.span()}
+    for index in range(1, len(run[::step])):
+        begin = start + index * step
+        yield begin - len(gap), begin, " " if index in ends else ""
+
+
+def part_words(text: str) -> str:
+    """Three or more words that are joined by one sign, with spaces between them; nothing changes its place."""
+    if not _PARTED.search(text):
+        return text
+    return _JOINED.sub(lambda match: match.group().replace(match.group(1), " "), text)

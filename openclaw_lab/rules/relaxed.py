@@ -1,0 +1,164 @@
+"""A pattern in, a simpler one over bytes of UTF-8 out that finds at least every text in which the first can match.
+
+What a fast engine does not know, and what is not needed to say that nothing can match, is left out: assertions, back
+references, upper bounds. Every match of the pattern holds a match of the relaxed one; the reverse need not be so.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+
+from openclaw_lab.rules.tree import ALL, OTHER, Node, Nodes, first_set, node_width, parsed, takes_something, width
+
+_WIDE = 32  # a repeat with a higher bound has none
+_NUMBER = sum(1 << ord(char) for char in "0123456789 .()-/")
+_SIGNS = sum(1 << ord(char) for char in "!#$%&*+,/:;<=>?@[\\]^`{|}~\"'")
+_FOREIGN = r"[\x80-\xff]"
+
+
+def relaxed(nodes: Nodes, border: bool = False) -> str:
+    """The relaxed pattern, for an engine whose `^` is that of lines; empty where it would match nothing.
+
+    `border`: with what must or must not stand before a match, which is worth its cost where a pattern has no word.
+    """
+    kept = [node for node in nodes if not _silent(node)]
+    while kept and node_width(kept[-1])[0] == 0:
+        del kept[-1]
+    before = _border(nodes[: nodes.index(kept[0])]) if border and kept else ""
+    while not before and kept and node_width(kept[0])[0] == 0:
+        del kept[0]
+    edges = {len(kept) - 1} if before else {0, len(kept) - 1}
+    return before + "".join(_written(node, index in edges) for index, node in enumerate(kept)) if kept else ""
+
+
+@functools.lru_cache(maxsize=1024)
+def probe(compiled: re.Pattern[str]) -> re.Pattern[bytes] | None:
+    """The end of a pattern, relaxed, from the first sign on that each match holds, such as `=`; None where none is.
+
+    A search that begins with a few signs is quick where one that begins with any of many words is not.
+    """
+    nodes = parsed(compiled)
+    for index, node in enumerate(nodes):
+        first = first_set([node])
+        if index and takes_something(node) and first & ~(_SIGNS | OTHER) == 0 and width(nodes[index:])[0] >= 3:
+            return re.compile(relaxed(nodes[index:]).encode(), re.DOTALL | re.MULTILINE)
+    return None
+
+
+def _silent(node: Node) -> bool:
+    """Whether a piece takes nothing in any case."""
+    return node_width(node)[1] == 0
+
+
+def _border(nodes: Nodes) -> str:
+    """What must, or must not, stand before a match: the nearest assertion that one character decides."""
+    for node in reversed(nodes):
+        if node.kind == "group" and len(node.parts) == 1 and len(node.parts[0]) == 1:
+            node = node.parts[0][0]
+        if node.kind == "refuse" and node.behind and _single(node):
+            return _side(node)
+        if node.kind == "branch" and all(len(each) == 1 and each[0].behind and _single(each[0]) for each in node.parts):
+            return f"(?:{'|'.join(_side(each[0]) for each in node.parts)})"
+    return ""
+
+
+def _single(node: Node) -> bool:
+    inside = node.parts[0]
+    return node.kind == "assert" or (len(inside) == 1 and inside[0].kind == "chars")
+
+
+def _side(node: Node) -> str:
+    if node.kind == "assert":
+        return _all(node.parts[0])
+    refused = node.parts[0][0].chars
+    return f"(?:^|{_bytes(ALL & ~refused | OTHER)})"
+
+
+def _written(node: Node, at_edge: bool = False) -> str:
+    if node.kind == "chars":
+        return _class(node)
+    if node.kind in ("anchor", "assert", "refuse"):
+        return ""
+    if node.kind == "reference":
+        return r"[\x00-\xff]{0,}"
+    if node.kind == "repeat":
+        return _repeat(node, at_edge)
+    if _numeric(node):
+        chars, (low, _) = _taken(node), node_width(node)
+        return f"{_bytes(chars)}{{{low}{'' if at_edge else ','}}}" if low else f"{_bytes(chars)}{{0,}}"
+    return f"(?:{'|'.join(_all(each) for each in node.parts)})"
+
+
+def _numeric(node: Node) -> bool:
+    """Whether alternatives take digits and what stands between them only: how many there are says enough."""
+    return node.kind == "branch" and _taken(node) & ~_NUMBER == 0
+
+
+def _taken(node: Node) -> int:
+    if node.kind in ("anchor", "assert", "refuse", "reference"):
+        return ALL if node.kind == "reference" else 0
+    found = node.chars
+    for each in node.parts:
+        for inner in each:
+            found |= _taken(inner)
+    return found
+
+
+def _all(nodes: Nodes) -> str:
+    return "".join(_written(node) for node in nodes)
+
+
+def _repeat(node: Node, at_edge: bool) -> str:
+    """At the edge of a pattern the fewest rounds are enough: what comes beyond them does not matter."""
+    inside = node.parts[0]
+    single = len(inside) == 1 and inside[0].kind == "chars"
+    high = node.low if at_edge else node.high
+    if single and inside[0].chars & OTHER and not inside[0].spelt:
+        # A character beyond ASCII takes two to four bytes: more rounds, not fewer.
+        return (
+            f"{_bytes(inside[0].chars)}{{{node.low},}}" if not at_edge else f"{_bytes(inside[0].chars)}{{{node.low}}}"
+        )
+    body = _class(inside[0]) if single else f"(?:{_all(inside)})"
+    if high is None or (high > _WIDE and high != node.low):
+        return f"{body}{{{node.low},}}"
+    return f"{body}{{{node.low},{high}}}"
+
+
+def _class(node: Node) -> str:
+    """One character."""
+    if node.spelt and node.chars & OTHER:
+        words = [_escaped(char.encode("utf-8", "surrogatepass")) for char in node.spelt]
+        return words[0] if len(words) == 1 else f"(?:{'|'.join(words)})"
+    if node.chars & OTHER:
+        plain = node.chars & ~OTHER
+        return f"(?:{_bytes(plain)}|{_FOREIGN}{{1,4}})" if plain else f"{_FOREIGN}{{1,4}}"
+    return _bytes(node.chars)
+
+
+def _bytes(chars: int) -> str:
+    """A class of bytes; one that holds other characters holds all bytes that these are made of."""
+    if chars == ALL:
+        return r"[\x00-\xff]"
+    codes = [code for code in range(128) if chars >> code & 1]
+    inside = "".join(_span(first, last) for first, last in _spans(codes))
+    return f"[{inside}{_FOREIGN[1:-1] if chars & OTHER else ''}]"
+
+
+def _spans(codes: Sequence[int]) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    for code in codes:
+        if spans and spans[-1][1] == code - 1:
+            spans[-1] = spans[-1][0], code
+        else:
+            spans.append((code, code))
+    return spans
+
+
+def _span(first: int, last: int) -> str:
+    return f"\\x{first:02x}" if first == last else f"\\x{first:02x}-\\x{last:02x}"
+
+
+def _escaped(data: bytes) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in data)
