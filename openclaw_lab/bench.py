@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from openclaw_lab.agent.replay import replay
-from openclaw_lab.config import LabConfig, RedactionConfig
+from openclaw_lab.config import InjectionConfig, LabConfig, RedactionConfig
 from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import load_dataset
 from openclaw_lab.experiments.evaluate import evaluate
@@ -107,12 +107,20 @@ _PLAIN = [
 
 
 def _injection(_: str) -> list[Cost]:
-    """The seed detector with its reasons, against its bare patterns."""
-    texts = [sample.input for sample in load_dataset("injection/mini")] * 20
-    detector = Detector(LabConfig.preset("seed").injection)
-    plain = _cpu(lambda: [_bare(text) for text in texts])
-    ours = _cpu(lambda: [detector.detect(text) for text in texts])
-    return [Cost(f"detect in {len(texts):,} texts", ours, ours / plain, "the bare patterns")]
+    """The detectors with their reasons, against the seed's bare patterns."""
+    texts = [sample.input for sample in load_dataset("injection/mini")] * 4
+    plain, costs = _cpu(lambda: [_bare(text) for text in texts]), []
+    for name in ("seed", "rules", "classifier", "ensemble"):
+        detector = Detector(InjectionConfig(detector=name))
+        spent = _cpu(functools.partial(_detect, detector, texts))
+        what = f"detect in {len(texts):,} texts, {name}: {len(texts) / spent:,.0f} a second"
+        costs.append(Cost(what, spent, spent / plain, "the bare patterns"))
+    return costs
+
+
+def _detect(detector: Detector, texts: Sequence[str]) -> None:
+    for text in texts:
+        detector.detect(text)
 
 
 def _redaction(_: str) -> list[Cost]:

@@ -113,7 +113,7 @@ class InjectionConfig(Section):
 
     section: ClassVar[str] = "injection"
     detector: str = knob(
-        "seed",
+        "ensemble",
         "what scores a text: the seed's patterns, the rules, the trained classifier, or rules and classifier together",
         choices=("seed", "rules", "classifier", "ensemble"),
         prefixes=("litellm:", "hf:"),

@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.util
+import operator
 import os
 import re
 import threading
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -40,44 +41,39 @@ def words(text: str) -> list[str]:
     something even when the cut differs; kana and hangul runs give bigrams; everything else is cut at what is neither
     letter nor digit (`_` included, so `kb_search` gives `kb`, `search`).
     """
-    return list(_words(unicodedata.normalize("NFKC", text).casefold()))
+    return _words(unicodedata.normalize("NFKC", text).casefold())
 
 
-def _words(text: str) -> Iterator[str]:
-    for match in _RUN.finditer(text):
-        han, syllables, other = match.groups()
-        if han:
-            yield from _han_words(han)
-        elif syllables:
-            yield from _bigrams(syllables) or [syllables]
+def _words(text: str) -> list[str]:
+    found: list[str] = []
+    for han, syllables, other in _RUN.findall(text):
+        if other:
+            if other.isascii():
+                found.append(other)
+            else:
+                found += _split_scripts(other)
+        elif len(han) > 1:
+            cut = _jieba()(han)
+            known = set(cut)
+            found += cut
+            found += [pair for pair in map(operator.add, han, han[1:]) if pair not in known]
+        elif han:
+            found.append(han)
         else:
-            yield from _split_scripts(other)
+            found += map(operator.add, syllables, syllables[1:]) if len(syllables) > 1 else [syllables]
+    return found
 
 
 def _split_scripts(run: str) -> list[str]:
     """Cut Chinese and Japanese characters that `[^\\W_]+` swallowed after a Latin start ("v2版本")."""
-    if run.isascii():
-        return [run]
     parts = _OTHER_SCRIPT.split(run)
     if len(parts) == 1:
         return [run]
     found: list[str] = []
     for index, part in enumerate(parts):
         if part:
-            found.extend(_words(part) if index % 2 else [part])
+            found += _words(part) if index % 2 else [part]
     return found
-
-
-def _han_words(run: str) -> list[str]:
-    if len(run) == 1:
-        return [run]
-    cut = _jieba()(run)
-    known = {word for word in cut if len(word) == 2}
-    return [*cut, *(pair for pair in _bigrams(run) if pair not in known)]
-
-
-def _bigrams(run: str) -> list[str]:
-    return [run[i : i + 2] for i in range(len(run) - 1)]
 
 
 @functools.cache

@@ -148,14 +148,20 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_data_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert run("data", "list") == 0
-    assert capsys.readouterr().out.split() == ["injection/mini", "redaction/mini", "retrieval/mini", "sessions/mini"]
+    assert capsys.readouterr().out.split() == [
+        "injection/mini",
+        "injection/train",
+        "redaction/mini",
+        "retrieval/mini",
+        "sessions/mini",
+    ]
     (tmp_path / "more" / "injection").mkdir(parents=True)
     (tmp_path / "more" / "redaction").mkdir()
     more = [put(f"more/{name}", "x") for name in ("injection/a.jsonl.gz", "injection/b.jsonl", "redaction/c.jsonl")]
     put("more/injection/notes.txt", "x")
     monkeypatch.setenv("OPENCLAW_LAB_DATA", str(tmp_path / "more"))
     assert run("data", "list") == 0
-    assert capsys.readouterr().out.split()[4:] == [str(tmp_path / each) for each in more]
+    assert capsys.readouterr().out.split()[5:] == [str(tmp_path / each) for each in more]
     monkeypatch.setenv("OPENCLAW_LAB_DATA", str(tmp_path / "nowhere"))
     assert run("data", "list") == 0
 
@@ -163,8 +169,8 @@ def test_data_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
 def test_data_show(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("data", "show", "injection/mini", "--rows", "2") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("injection/mini: 550 injection rows (hash ")
-    assert "lang: en 287, zh 263" in lines
+    assert lines[0].startswith("injection/mini: 700 injection rows (hash ")
+    assert "lang: en 347, zh 353" in lines
     assert len([line for line in lines if line.startswith("- ")]) == 2
     assert run("data", "show", "injection/mini", "--rows", "0") == 0
     assert "\n- " not in capsys.readouterr().out

@@ -466,13 +466,13 @@ def test_an_unknown_field_suggests_the_nearest() -> None:
 
 def test_what_a_reader_sees() -> None:
     data = load_dataset("injection/mini")
-    assert str(data) == f"injection/mini: 550 injection rows (hash {data.hash})"
+    assert str(data) == f"injection/mini: 700 injection rows (hash {data.hash})"
     assert repr(data) == f"<Dataset {data}>"
-    assert data.summary()[0] == "lang: en 287, zh 263"
+    assert data.summary()[0] == "lang: en 347, zh 353"
     assert data.excerpt(data[0]).startswith("[0] <p>")
     assert len(data.excerpt(data[0])) < 120
     assert data.frame.columns.tolist() == ["id", "dataset", "lang", "kind", "label", "input"]
-    assert len(data.frame) == 550
+    assert len(data.frame) == 700
     sessions = load_dataset("sessions/mini")
     assert "messages, starts with" in sessions.excerpt(sessions[0])
     assert str(sessions).startswith("sessions/mini: 83 sessions (hash ")
@@ -482,9 +482,9 @@ def test_what_a_reader_sees() -> None:
 
 
 def test_bundled_names() -> None:
-    assert bundled_names() == ["injection/mini", "redaction/mini", "retrieval/mini", "sessions/mini"]
+    assert bundled_names() == ["injection/mini", "injection/train", "redaction/mini", "retrieval/mini", "sessions/mini"]
     assert [load_dataset(name).format for name in bundled_names()] == [
-        "injection", "redaction", "retrieval", "sessions"
+        "injection", "injection", "redaction", "retrieval", "sessions"
     ]  # fmt: skip
 
 

@@ -68,7 +68,7 @@ def test_metrics_carry_value_interval_and_denominator() -> None:
     ],
 )
 def test_by(attribute: str, expected: dict[str, tuple[float | None, int]]) -> None:
-    frame = evaluate("injection", MADE).by(attribute).frame
+    frame = evaluate("injection", MADE, LabConfig.preset("seed")).by(attribute).frame
     assert frame[attribute].tolist() == list(expected)
     for (value, n), found, found_n in zip(expected.values(), frame["recall"], frame["recall_n"], strict=True):
         assert math.isnan(found) if value is None else found == pytest.approx(value)
@@ -85,7 +85,7 @@ def test_an_unknown_attribute_suggests_the_nearest() -> None:
 
 
 def test_errors_and_frame() -> None:
-    results = evaluate("injection", MADE)
+    results = evaluate("injection", MADE, LabConfig.preset("seed"))
     assert results.frame["id"].tolist() == [sample.id for sample in MADE]
     assert results.errors()["id"].tolist() == ["1", "3"]
     assert results.frame is results.frame

@@ -304,7 +304,7 @@ CARRIED: list[tuple[str, lab.LabConfig, set[str]]] = [
     ("own words", settings(SEED_CONFIG, reminder_text_zh="记"), r("reminder_text_zh")),
     ("own words in a language that is not used", settings(SEED_CONFIG, reminder_text_en="keep"), set()),
     ("own words for a start text that is off", settings(SEED_CONFIG, start="off", start_text_zh="x"), r("start")),
-    ("tuned", lab.LabConfig(), OTHERS | r("policy", "unit", "scope", "start", "language")),
+    ("tuned", lab.LabConfig(), OTHERS | r("policy", "unit", "scope", "start", "language") | {"injection.detector"}),
     ("uploads", SEED_CONFIG.with_({"extraction.enabled": True, "extraction.trigger": "before_compaction"}), set()),
     ("the server", SEED_CONFIG.with_({"knowhub.api_url": "https://x.cn", "knowhub.submitted_by": "ann"}), set()),
     ("how it is searched", SEED_CONFIG.with_({"knowhub.top_k": 9}), {"knowhub.top_k"}),

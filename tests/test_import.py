@@ -56,7 +56,7 @@ def test_the_import_takes_less_than_a_third_of_a_second_of_cpu() -> None:
     [
         "import openclaw_lab",
         "import openclaw_lab; dir(openclaw_lab); openclaw_lab.LabConfig()",
-        "import openclaw_lab; openclaw_lab.Detector().detect('hi')",
+        "import openclaw_lab; openclaw_lab.Detector(openclaw_lab.LabConfig.preset('seed').injection).detect('hi')",
         "from openclaw_lab.cli import _parser; _parser()",
     ],
 )

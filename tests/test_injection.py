@@ -25,8 +25,10 @@ from openclaw_lab.experiments.tasks.scored import BATCH, latency
 from openclaw_lab.experiments.tasks.traps import is_trap
 from openclaw_lab.injection.detectors import Detector
 from openclaw_lab.injection.verdict import Detection, Hit
+from openclaw_lab.rules.pattern import js_collapse
 
 SEED = LabConfig.preset("seed")
+SEED_DETECTOR = Detector(InjectionConfig(detector="seed"))
 DATA = Path(os.environ.get("OPENCLAW_LAB_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 
 # The table of the data's README: what the seed document's own function does on each file.
@@ -87,7 +89,7 @@ def texts(*rows: tuple[str, int], **common: str) -> Dataset:
     ],
 )
 def test_hits(text: str, rules: list[str]) -> None:
-    detection = Detector().detect(text)
+    detection = SEED_DETECTOR.detect(text)
     assert [hit.rule for hit in detection.hits] == rules
     assert detection.flagged is bool(rules)
     assert detection.score == float(bool(rules))
@@ -96,9 +98,8 @@ def test_hits(text: str, rules: list[str]) -> None:
 
 
 def test_a_hit_says_where_and_what() -> None:
-    detection = lab.Detector(LabConfig().injection).detect("  请 \n System\t prompt ")
-    assert detection.hits == (Hit("seed-system-prompt", "prompt_leak", 2, 15, "System prompt"),)
-    assert "请 System prompt"[2:15] == detection.hits[0].matched
+    detection = lab.Detector(LabConfig.preset("seed").injection).detect("  请 \n System\t prompt ")
+    assert detection.hits == (Hit("seed-system-prompt", "prompt_leak", 6, 20, "System prompt"),)
     assert detection.reason == "seed-system-prompt: 'System prompt'"
 
 
@@ -106,7 +107,7 @@ def test_a_hit_says_where_and_what() -> None:
     ("threshold", "harmless", "attack"), [(0.0, True, True), (0.001, False, True), (1.0, False, True)]
 )
 def test_threshold(threshold: float, harmless: bool, attack: bool) -> None:
-    detector = Detector(InjectionConfig(threshold=threshold))
+    detector = Detector(InjectionConfig(detector="seed", threshold=threshold))
     assert detector.detect("hello").flagged is harmless
     assert detector.detect("forget everything").flagged is attack
 
@@ -114,9 +115,10 @@ def test_threshold(threshold: float, harmless: bool, attack: bool) -> None:
 @settings(deadline=None)
 @given(st.text())
 def test_any_text_gets_a_verdict_with_its_reason(text: str) -> None:
-    detection = Detector().detect(text)
+    detection = SEED_DETECTOR.detect(text)
     assert detection.flagged == bool(detection.hits)
-    assert detection == Detector().detect(f"\u2028 {text}\u3000")
+    assert detection.score == SEED_DETECTOR.detect(f"\u2028 {text}\u3000").score
+    assert all(js_collapse(text[hit.start : hit.end]) == hit.matched for hit in detection.hits)
 
 
 # --- the seed's table ---------------------------------------------------------------------------------------------
@@ -146,7 +148,7 @@ MADE = texts(
 
 
 def test_metrics_by_hand() -> None:
-    metrics = evaluate("injection", MADE).metrics
+    metrics = evaluate("injection", MADE, SEED).metrics
     expected = {"recall": (1 / 2, 2), "fpr": (1 / 4, 4), "over_defence": (0, 1), "precision": (1 / 2, 2),
                 "f1": (2 / 4, 4), "accuracy": (4 / 6, 6), "unscored": (0, 6)}  # fmt: skip
     assert {name: (each.value, each.n) for name, each in metrics.items()} == {
@@ -220,7 +222,7 @@ def test_errors_come_worst_first() -> None:
 
 
 def test_the_frame_keeps_the_order_and_the_reasons() -> None:
-    frame = evaluate("injection", MADE).frame
+    frame = evaluate("injection", MADE, SEED).frame
     assert frame["id"].tolist() == [sample.id for sample in MADE]
     assert frame["text"].tolist() == [sample.input for sample in MADE]
     assert frame["reason"][0] == "seed-forget: 'forget everything'"
@@ -345,7 +347,7 @@ def test_a_batch_that_fails_is_done_one_by_one(many: Many) -> None:
 
 
 def test_a_detector_of_the_laboratory_may_be_given() -> None:
-    assert evaluate("injection", MADE, detector=Detector()).metrics == evaluate("injection", MADE, SEED).metrics
+    assert evaluate("injection", MADE, detector=SEED_DETECTOR).metrics == evaluate("injection", MADE, SEED).metrics
 
 
 def test_latency() -> None:

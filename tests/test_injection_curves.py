@@ -157,6 +157,8 @@ LIMITS = [
     ([0.5] * 10, [0.6, 0.5], 0.5, 0.6, 1 / 2, 0.0),  # equal scores pass together or not at all
     ([1.0, 0.0], [1.0, 1.0], 0.01, NAN, 0.0, 0.0),  # nothing may be flagged
     ([0.7, 0.0], [0.7, 0.2], 0.01, math.nextafter(0.7, 2), 0.0, 0.0),
+    ([0.0], [0.7], math.nextafter(1, 0), 0.7, 1.0, 0.0),  # nearly all is not all
+    ([n / 100 for n in range(100)], [0.715], 0.29, 0.71, 1.0, 0.29),  # 0.29 · 100 is a little less than 29
     ([], [0.7], 0.01, NAN, NAN, NAN),
     ([0.7], [], 0.01, math.nextafter(0.7, 2), NAN, 0.0),
 ]

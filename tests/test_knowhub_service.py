@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_models import MODEL, serving
 
-from openclaw_lab.config import KnowHubConfig
+from openclaw_lab.config import InjectionConfig, KnowHubConfig
 from openclaw_lab.errors import ConfigError, DataError, TaskError
+from openclaw_lab.injection.detectors import Detector
 from openclaw_lab.knowhub.entry import Case, Entry, Source
 from openclaw_lab.knowhub.service import KnowHub
 
@@ -175,6 +176,24 @@ def test_what_looks_like_an_injection_is_kept_and_flagged(kb: KnowHub) -> None:
     assert entry.flagged
     assert kb.search("system prompt")
     assert kb.search("system prompt", include_flagged=False) == []
+
+
+def test_a_detector_of_ones_own_sees_each_text_once(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def score(text: str) -> float:
+        seen.append(text)
+        return float("banana" in text)
+
+    detector = Detector(InjectionConfig(threshold=0.9), scorer=score)
+    with KnowHub.open(tmp_path / "kb", embedder="hash", detector=detector) as kb:
+        first, second = kb.save_many(
+            {"task": "notes", "content": content, "types": ["tool"]} for content in (INJECTION, "a banana")
+        )
+        kb.update(first.id, is_helpful=True)
+        flags = [entry.flagged for each in (first, second) if (entry := kb.get(each.id))]
+    assert flags == [False, True]
+    assert seen == [f"notes\n{INJECTION}", "notes\na banana"]
 
 
 # --- searching ----------------------------------------------------------------------------------------------------

@@ -33,6 +33,22 @@ def test_an_entry_survives_json() -> None:
     assert ENTRY.to_dict() == json.loads(json.dumps(dataclasses.asdict(ENTRY)))
 
 
+ODD = 'a "quoted" \\ line\n\ttab \x00\x1f\x7f\u2028 内容 \U0001f600\''
+ODD_CASE = Case(ODD, ODD, ODD, "t")
+ODD_SOURCE = Source(ODD, ODD, (ODD, "u"), ODD, ODD, ODD, ODD)
+JSON = [
+    ENTRY,
+    Entry("kb_2", ODD, ODD, (ODD, "b"), 5, (ODD, "s"), ODD, ODD_SOURCE, (ODD_CASE, ODD_CASE), (ODD_CASE,), 7),
+    Entry("kb_3", "", "", (), source=Source(name=None), status="superseded", flagged=True),  # type: ignore[arg-type]
+    dataclasses.replace(ENTRY, supersedes=("a", "b"), superseded_by=ODD, conflicts_with=(ODD,), created_at="c"),
+]
+
+
+@pytest.mark.parametrize("entry", JSON)
+def test_json_is_what_the_standard_library_writes(entry: Entry) -> None:
+    assert entry.to_json() == json.dumps(entry.to_dict(), ensure_ascii=False)
+
+
 QUALITY = [(4, 0, 0, 4.0), (4, 4, 0, 6.0), (5, 4, 0, 7.0), (3, 2, 2, 3.0), (1, 0, 100, -1.94), (5, 1000, 0, 7.99)]
 
 

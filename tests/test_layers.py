@@ -34,7 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("experiments.tasks",),
     ("experiments.evaluate",),
     ("experiments.compare", "experiments.sweep", "experiments.curves"),
-    ("experiments.robustness", "experiments.leave_one_out", "experiments.scoreboard"),
+    ("experiments.robustness", "experiments.leave_one_out", "experiments.scoreboard", "experiments.pretrain"),
     ("exports",),
     ("experiments.gate", "ui", "notebook", "bench"),
     ("cli",),
@@ -52,9 +52,9 @@ PLAIN = {"__init__", "experiments"}
 # at the top of a file (as opposed to within a function).
 LIBRARIES = {
     "matplotlib": ({"ui"}, True),
-    "numpy": ({"experiments", "knowhub", "models", "reminders", "ui"}, True),
+    "numpy": ({"experiments", "injection", "knowhub", "models", "reminders", "ui"}, True),
     "pandas": ({"experiments", "plugins"}, False),
-    "scipy": ({"experiments"}, False),
+    "scipy": ({"experiments", "injection"}, False),
     "tqdm": ({"experiments"}, False),
     "pyarrow": ({"experiments"}, False),
     "tiktoken": ({"text"}, False),
@@ -64,7 +64,8 @@ LIBRARIES = {
     "fastapi": ({"knowhub"}, True),
     "uvicorn": ({"knowhub"}, False),
     "httpx": ({"knowhub"}, True),
-    "sklearn": (set(), False),
+    "sklearn": ({"injection"}, False),
+    "transformers": ({"injection"}, False),
 }
 # Who may look at the environment: the command line; tiktoken's cache folder; a switch that litellm reads; what a child
 # process inherits.

@@ -87,7 +87,7 @@ def test_all_run_to_the_end_within_their_time(whole: Path) -> None:
 
 
 def test_the_tour_exports_what_loads_again(whole: Path) -> None:
-    (exported,) = whole.rglob("lab-config.json")
+    (exported,) = (whole / "00_tour").rglob("lab-config.json")
     assert lab.LabConfig.from_json(exported) == lab.LabConfig()
 
 
@@ -123,6 +123,17 @@ def check_modes(folder: Path) -> None:
 
 def test_modes_on_the_bundled_sessions(whole: Path) -> None:
     check_modes(whole / "01_reminder_modes")
+
+
+def test_detectors_side_by_side(whole: Path) -> None:
+    board, *_ = tables(whole / "04_injection_detection", {"dataset", "detector", "recall_at"})
+    assert {"seed", "rules"} <= set(board["detector"])
+    measured = ["recall", "fpr", "over_defence", "auc", "recall_at"]
+    assert board[[f"{name}{end}" for name in measured for end in ("", "_low", "_high", "_n")]].notna().all(axis=None)
+    (limited, *_) = tables(whole / "04_injection_detection", {"threshold", "met", "found_on"})
+    assert (limited["fpr"] <= 0.01).all()
+    (lost, *_) = tables(whole / "04_injection_detection", {"disguise", "recall_plain", "lost"})
+    assert {"base64", "spaced", "leet"} <= set(lost["disguise"])
 
 
 @pytest.mark.skipif(not (DATA / "sessions").is_dir(), reason="the public sessions are not here: set OPENCLAW_LAB_DATA")

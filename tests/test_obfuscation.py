@@ -18,6 +18,7 @@ from openclaw_lab.experiments.dataset import Dataset, Sample
 from openclaw_lab.experiments.evaluate import Results, evaluate
 from openclaw_lab.experiments.obfuscation import KINDS, disguise, obfuscated
 from openclaw_lab.experiments.robustness import robustness
+from openclaw_lab.experiments.split import split
 from openclaw_lab.experiments.traditional import TRADITIONAL
 from openclaw_lab.injection.verdict import Detection
 
@@ -197,3 +198,24 @@ def test_robustness_refuses_what_does_not_belong_together() -> None:
     reminders = evaluate("reminders", "sessions/mini")
     with pytest.raises(TaskError, match="results of the task reminders"):
         robustness(reminders, reminders)
+
+
+# --- parts that share no group --------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(["", "a", "b", "c"]), max_size=12), st.floats(0.05, 0.95), st.integers(0, 3))
+def test_split_keeps_groups_together(groups: list[str], share: float, seed: int) -> None:
+    samples = tuple(Sample(str(n), "text", n % 2, group=group) for n, group in enumerate(groups))
+    data = Dataset("made", "injection", samples)
+    one, other = split(data, share, seed)
+    assert sorted([each.id for each in (*one, *other)], key=int) == [each.id for each in samples]
+    assert not {each.group for each in one if each.group} & {each.group for each in other if each.group}
+    assert len(one) >= share * len(samples)
+    assert split(data, share, seed)[0].samples == one.samples
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, "half"])
+def test_split_refuses(share: object) -> None:
+    with pytest.raises(TaskError, match="between 0 and 1"):
+        split(rows([("a", 1)]), share)  # type: ignore[arg-type]

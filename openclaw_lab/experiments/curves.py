@@ -155,11 +155,11 @@ def lowest_threshold(harmless: Array, scores: Array, fpr: float) -> float:
     n = len(harmless)
     if not n:
         return math.nan
-    allowed = min(n, math.floor(fpr * n + 1e-9))
-    if allowed == n or (allowed + 1) / n <= fpr:
-        return 0.0
-    while allowed and allowed / n > fpr:
+    allowed = min(n, math.floor(fpr * n) + 1)  # 0.29 · 100 is a little less than 29
+    while allowed / n > fpr:
         allowed -= 1
+    if allowed == n:
+        return 0.0
     limit = np.sort(harmless)[n - 1 - allowed]
     above = scores[scores > limit]
     if len(above):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from openclaw_lab.injection.training import Array, Example, example, fit
 
 # Harmless texts of the sources that a model was not trained on which it may flag at the score 0.5; and the logit that
 # separates a score of 0.5 from one of 0.73.
-FPR, SCALE = 0.01, 0.5
+FPR, SCALE = 0.005, 0.5
 # Files of one origin, left out together: translations of each other; rows that another file took over.
 _ORIGINS = {"PurpleLlama": "cyberseceval"}
 # Of these, only the rows with such a mark in their source are free of a share-alike clause.
@@ -100,17 +99,18 @@ def _card(public: Sequence[Sample], logits: Array, model: Model, examples: Seque
         [
             "# classifier.npz",
             "",
-            "Which sentence of a text looks like an order to an agent: a logistic model over hashed n-grams of characters",
-            "and words, trained by multiple-instance learning (`injection/training.py`). Plain numpy arrays, no pickle.",
+            "Which sentence of a text looks like an order to an agent: a logistic model over hashed n-grams of",
+            "characters and words, trained by multiple-instance learning (`injection/training.py`). Plain numpy",
+            "arrays, no pickle.",
             "",
-            f"- Trained on {len(examples):,} texts ({attacks:,} attacks): the bundled injection/train, and the rows of",
-            "  the public sets below that no share-alike clause covers (of bipia the e-mails, of the security documents",
-            "  those of dair-ai and Tencent). Not on injection/mini.",
-            f"- The score 0.5 is where {FPR:.0%} of the harmless public texts would be flagged, all files together, each",
-            "  by a model that was trained without its source.",
+            f"- Trained on {len(examples):,} texts ({attacks:,} attacks): the bundled injection/train, and the rows",
+            "  of the public sets below that no share-alike clause covers (of bipia the e-mails, of the security",
+            "  documents those of dair-ai and Tencent). Not on injection/mini.",
+            f"- The score 0.5 is where {FPR:.1%} of the harmless public texts would be flagged, all files together,",
+            "  each by a model that was trained without its source.",
             "- Made again by `python -m openclaw_lab.experiments.pretrain FOLDER`.",
-            "- Weak: password games in translation, off-task requests that are attacks by their place alone, scripts that",
-            "  set no words apart other than Chinese and Japanese. A sentence is judged alone, without its context.",
+            "- Weak: password games in translation, off-task requests that are attacks by their place alone, scripts",
+            "  that set no words apart other than Chinese and Japanese. A sentence is judged alone, without context.",
             "",
             "## Sources that it was not trained on",
             "",
@@ -141,7 +141,7 @@ def _row(name: str, samples: Sequence[Sample], logits: Array, model: Model) -> s
     both = np.array([joint(rule, model.score(logit)) for rule, logit in zip(by_rules, logits, strict=True)])
     bad, good = logits[attack], logits[~attack]
     auc = float(mannwhitneyu(bad, good).statistic) / (len(bad) * len(good)) if len(bad) and len(good) else np.nan
-    own = float(np.quantile(good, 1 - FPR)) if len(good) else np.nan
+    own = float(np.quantile(good, 0.99)) if len(good) else np.nan
     figures = [
         _share(bad >= model.centre), _share(good >= model.centre), _share(bad > own), auc,
         *(_share(scores[kind] >= 0.5) for scores in (by_rules, both) for kind in (attack, ~attack)),

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import io
 import math
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from openclaw_lab.config import InjectionConfig
-from openclaw_lab.errors import ConfigError, LabError
+from openclaw_lab.errors import ConfigError, DataError, LabError
+from openclaw_lab.files import write_bytes
 from openclaw_lab.injection.features import BITS, FEW, Bags, Codes, Places
 from openclaw_lab.injection.letters import words_of
 from openclaw_lab.injection.verdict import Hit
@@ -56,23 +59,26 @@ class Model:
         return 1 / (1 + math.exp(min(700.0, (self.centre - logit) / self.scale)))
 
     def save(self, path: Path) -> Path:
-        """Write the model; the weights lose what a byte cannot hold."""
+        """Write the model, whole or not at all; the weights lose what a byte cannot hold."""
         top = float(np.abs(self.weights).max()) or 1.0
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
-            np.savez_compressed(
-                file, format=np.int64(_FORMAT), bits=np.int64(BITS), top=np.float64(top),
-                weights=np.round(self.weights / top * _LEVELS).astype(np.int8),
-                numbers=np.array([self.intercept, self.centre, self.scale]),
-            )  # fmt: skip
+        made = io.BytesIO()
+        np.savez_compressed(
+            made, format=np.int64(_FORMAT), bits=np.int64(BITS), top=np.float64(top),
+            weights=np.round(self.weights / top * _LEVELS).astype(np.int8),
+            numbers=np.array([self.intercept, self.centre, self.scale]),
+        )  # fmt: skip
+        try:
+            write_bytes(path, made.getvalue())
+        except OSError as error:
+            raise DataError(str(path), error.strerror, "a file to write a model to", "check the path") from None
         return path
 
     @classmethod
     def load(cls, path: Path) -> Model:
         """Read a model; a ConfigError where the file is none."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                if int(file["format"]) != _FORMAT or int(file["bits"]) != BITS or len(file["weights"]) != 1 << BITS:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+                if int(file["format"]) != _FORMAT or int(file["bits"]) != BITS:
                     raise ConfigError(f"injection.model {path}", "another format", "a model of this version", _TRAIN)
                 intercept, centre, scale = (float(each) for each in file["numbers"])
                 weights = file["weights"].astype(np.float32) * (float(file["top"]) / _LEVELS)
@@ -80,13 +86,19 @@ class Model:
             raise ConfigError("injection.model", str(path), "a file that is there", _TRAIN) from None
         except LabError:
             raise
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        except _UNREADABLE as error:
             raise ConfigError(f"injection.model {path}", type(error).__name__, "a trained model", _TRAIN) from None
-        if not (np.isfinite([intercept, centre, scale]).all() and scale > 0):
+        finite = np.isfinite([intercept, centre, scale]).all() and np.isfinite(weights).all()
+        if weights.shape != (1 << BITS,) or not finite or scale <= 0:
             raise ConfigError(f"injection.model {path}", "numbers that are none", "a trained model", _TRAIN)
         return cls(weights, intercept, centre, scale)
 
 
+# What reading a file that is damaged, or that is something else, may raise.
+_UNREADABLE = (
+    OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, NotImplementedError, zipfile.BadZipFile,
+    zlib.error,
+)  # fmt: skip
 _TRAIN = "make one with openclaw_lab.injection.training.train(data, path)"
 
 
@@ -94,7 +106,7 @@ class ClassifierScorer:
     """Scores a text by the model of an InjectionConfig."""
 
     def __init__(self, config: InjectionConfig) -> None:
-        self._model = _loaded(str(config.model or BUILT_IN))
+        self._model = _model(Path(config.model).expanduser() if config.model else BUILT_IN)
         self._views = frozenset(config.views)
 
     def __call__(self, text: str) -> tuple[float, tuple[Hit, ...]]:
@@ -130,6 +142,15 @@ class ClassifierScorer:
         return sorted(kept, key=lambda each: each.start)
 
 
+def _model(path: Path) -> Model:
+    """The model of a file, read again where the file has changed."""
+    try:
+        state = path.stat()
+    except OSError:
+        return Model.load(path)
+    return _loaded(path, (state.st_ino, state.st_mtime_ns, state.st_size))
+
+
 @functools.lru_cache(maxsize=8)
-def _loaded(path: str) -> Model:
-    return Model.load(Path(path))
+def _loaded(path: Path, _: tuple[int, int, int]) -> Model:
+    return Model.load(path)

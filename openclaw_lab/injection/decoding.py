@@ -31,16 +31,70 @@ _PAYLOAD = re.compile(
 )
 _MORSE = dict(
     zip(
-        ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.. "
-        "----- .---- ..--- ...-- ....- ..... -.... --... ---.. ----. .-.-.- --..-- ..--.. -..-. -....- .--.-. ---...".split(),
+        [
+            ".-",
+            "-...",
+            "-.-.",
+            "-..",
+            ".",
+            "..-.",
+            "--.",
+            "....",
+            "..",
+            ".---",
+            "-.-",
+            ".-..",
+            "--",
+            "-.",
+            "---",
+            ".--.",
+            "--.-",
+            ".-.",
+            "...",
+            "-",
+            "..-",
+            "...-",
+            ".--",
+            "-..-",
+            "-.--",
+            "--..",
+            "-----",
+            ".----",
+            "..---",
+            "...--",
+            "....-",
+            ".....",
+            "-....",
+            "--...",
+            "---..",
+            "----.",
+            ".-.-.-",
+            "--..--",
+            "..--..",
+            "-..-.",
+            "-....-",
+            ".--.-.",
+            "---...",
+        ],
         "abcdefghijklmnopqrstuvwxyz0123456789.,?/-@:",
         strict=True,
     )
 )
 # Words of orders; turned by 13 letters or written backwards, no language has them.
-_ORDERS = (
-    "ignore disregard forget instruction instructions previous system prompt reveal password override rules".split()
-)
+_ORDERS = [
+    "ignore",
+    "disregard",
+    "forget",
+    "instruction",
+    "instructions",
+    "previous",
+    "system",
+    "prompt",
+    "reveal",
+    "password",
+    "override",
+    "rules",
+]
 _ROT13 = frozenset(codecs.encode(word, "rot13") for word in _ORDERS)
 _MIRRORED = frozenset(word[::-1] for word in _ORDERS)
 _TURNED = _ROT13 | _MIRRORED

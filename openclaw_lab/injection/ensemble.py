@@ -12,7 +12,7 @@ from openclaw_lab.injection.patterns import RuleScorer
 from openclaw_lab.injection.verdict import Hit
 
 # Chosen on half of the groups of the public sets, with the classifier's scores of sources it was not trained on.
-TRUST = 0.6
+TRUST = 0.45
 
 
 class EnsembleScorer:

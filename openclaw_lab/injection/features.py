@@ -24,6 +24,9 @@ LONGEST, LONGEST_PAIR = 300, 240
 # What is added to the number of n-grams of a window: a short one says little, whatever it says.
 FEW = 32
 
+# By how many n-grams of a kind fewer than characters or words there are.
+_SHORTER = np.array([*CHARACTERS, *WORDS], dtype=np.intp)[:, None] - 1
+
 _PRIME, _STEP, _SALT = 0x01000193, 0x9E3779B1, 0x85EBCA6B
 _END = re.compile(r"""[.!?]["')\]]*\s+|[。！？；…]["”’』」）]*|\n+""")
 # A word: letters and digits of the scripts that set words apart (others are read by characters), or one sign.
@@ -51,7 +54,8 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
         while end - start > LONGEST:
             cut = text.rfind(" ", start + LONGEST // 2, start + LONGEST)
             cut = cut if cut > 0 else start + LONGEST
-            yield start, cut
+            if _LETTER.search(text, start, cut):
+                yield start, cut
             start = cut
         if _LETTER.search(text, start, end):
             yield start, end
@@ -62,8 +66,7 @@ class Bags:
     """The windows of a text (`spans`, places in the text) and their n-grams; no window where nothing is written."""
 
     def __init__(self, text: str) -> None:
-        low = lower(text)
-        codes, places = _read(low)
+        codes, places = _read(lower(text))
         powers, self._inverse = _powers(max(len(codes).bit_length(), 8))
         self._sums: Codes = np.zeros(len(codes) + 1, np.uint32)
         np.cumsum(codes * powers[: len(codes)], dtype=np.uint32, out=self._sums[1:])
@@ -71,40 +74,36 @@ class Bags:
         edges = np.searchsorted(places, np.array(self.spans, dtype=np.intp).reshape(-1, 2))
         kept = codes.tobytes().decode("utf-32-le", "surrogatepass")
         words = np.array([match.span() for match in _WORD.finditer(kept)], dtype=np.intp).reshape(-1, 2)
-        # Of each kind of n-gram: the buckets in order, and of each window the first and what follows the last.
-        self._kinds = [_within(edges, size, self._hashed(size)) for size in CHARACTERS]
-        in_words = np.stack(
-            [
-                np.searchsorted(words[:, 0], edges[:, 0]),
-                np.searchsorted(words[:, 1], edges[:, 1], side="right"),
-            ],
-            axis=1,
-        )
-        grams = self._word_grams(words[:, 0], words[:, 1])
-        self._kinds += [_within(in_words, size, each) for size, each in zip(WORDS, grams, strict=True)]
+        in_words = np.searchsorted(words[:, 0], edges[:, 0]), np.searchsorted(words[:, 1], edges[:, 1], side="right")
+        kinds = [*map(self._hashed, CHARACTERS), *self._word_grams(words[:, 0], words[:, 1])]
+        # All kinds of n-grams one after the other; of each kind and window the first, and what follows the last.
+        self._buckets = _bucket(np.concatenate(kinds))
+        starts = np.stack([edges[:, 0]] * len(CHARACTERS) + [in_words[0]] * len(WORDS))
+        ends = np.stack([edges[:, 1]] * len(CHARACTERS) + [in_words[1]] * len(WORDS))
+        lengths = np.array([len(each) for each in kinds], dtype=np.intp)[:, None]
+        before = np.cumsum(lengths)[:, None] - lengths
+        first = np.minimum(starts, lengths)
+        self._first: Places = first + before
+        self._last: Places = np.maximum(first, np.minimum(ends - _SHORTER, lengths)) + before
 
     def counts(self, window: int) -> tuple[Codes, Places]:
         """The buckets of one window, ascending, and how often each is in it."""
-        parts = [hashed[first[window] : last[window]] for hashed, first, last in self._kinds]
-        buckets, counts = np.unique(np.concatenate(parts), return_counts=True)
-        return buckets, counts
+        places = zip(self._first[:, window].tolist(), self._last[:, window].tolist(), strict=True)
+        return np.unique(np.concatenate([self._buckets[first:last] for first, last in places]), return_counts=True)
 
     def sums(self, weights: Weights) -> Weights:
         """Of each window, the sum of the weights of its n-grams over the root of their number (and `FEW`)."""
-        total, number = np.zeros(len(self.spans)), np.zeros(len(self.spans))
-        for hashed, first, last in self._kinds:
-            running = np.zeros(len(hashed) + 1)
-            np.cumsum(weights[hashed], out=running[1:])
-            total += running[last] - running[first]
-            number += last - first
-        return np.asarray(total / np.sqrt(number + FEW))
+        running = np.zeros(len(self._buckets) + 1)
+        np.cumsum(weights[self._buckets], out=running[1:])
+        total = (running[self._last] - running[self._first]).sum(0)
+        return np.asarray(total / np.sqrt((self._last - self._first).sum(0) + FEW))
 
     def _hashed(self, size: int) -> Codes:
-        """The bucket of the n-gram of so many characters that begins at each place."""
+        """The hash of the n-gram of so many characters that begins at each place."""
         if len(self._sums) <= size:
             return np.zeros(0, np.uint32)
         sums = self._sums[size:] - self._sums[:-size]
-        return _bucket(sums * self._inverse[: len(sums)], size)
+        return _salted(sums * self._inverse[: len(sums)], size)
 
     def _word_grams(self, starts: Places, ends: Places) -> Iterator[Codes]:
         words = (self._sums[ends] - self._sums[starts]) * self._inverse[starts]
@@ -114,13 +113,7 @@ class Bags:
             grams = np.zeros(max(0, len(words) - size + 1), np.uint32)
             for offset in range(size):
                 grams = grams * np.uint32(_STEP) + words[offset : offset + len(grams)]
-            yield _bucket(grams, 100 + size)
-
-
-def _within(edges: Places, size: int, buckets: Codes) -> tuple[Codes, Places, Places]:
-    """The buckets; and of each window, the first n-gram of that size and what follows the last that lies within."""
-    first = np.minimum(edges[:, 0], len(buckets))
-    return buckets, first, np.clip(edges[:, 1] - size + 1, first, len(buckets))
+            yield _salted(grams, 100 + size)
 
 
 def _read(low: str) -> tuple[Codes, Places]:
@@ -134,7 +127,8 @@ def _read(low: str) -> tuple[Codes, Places]:
     codes = codes[places]
     for period in range(1, 5):
         fresh = _fresh(codes, period)
-        codes, places = codes[fresh], places[fresh]
+        if not fresh.all():
+            codes, places = codes[fresh], places[fresh]
     return codes, places
 
 
@@ -142,16 +136,21 @@ def _fresh(codes: Codes, period: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Which characters do not go on with what has repeated itself three times at such a distance."""
     fresh = np.ones(len(codes), np.bool_)
     run = 3 * period
-    if len(codes) > run + period:
+    again = codes[period:] == codes[:-period]
+    if len(codes) > run + period and b"\1" * run in again.tobytes():
         same = np.zeros(len(codes) + 1, np.intp)
-        np.cumsum(np.concatenate([np.zeros(period, np.bool_), codes[period:] == codes[:-period]]), out=same[1:])
+        np.cumsum(np.concatenate([np.zeros(period, np.bool_), again]), out=same[1:])
         fresh[run - 1 :] = same[run:] - same[:-run] < run
     return fresh
 
 
-def _bucket(hashed: Codes, salt: int) -> Codes:
-    """The last bits of MurmurHash3's finaliser (public domain, Austin Appleby); `salt` sets kinds of n-grams apart."""
-    hashed = hashed ^ np.uint32(salt * _STEP & 0xFFFFFFFF)
+def _salted(hashed: Codes, salt: int) -> Codes:
+    """The hashes of one kind of n-grams, set apart from those of others."""
+    return hashed ^ np.uint32(salt * _STEP & 0xFFFFFFFF)
+
+
+def _bucket(hashed: Codes) -> Codes:
+    """The last bits of MurmurHash3's finaliser (public domain, Austin Appleby)."""
     hashed = hashed * np.uint32(0x85EBCA6B)
     hashed ^= hashed >> np.uint32(13)
     hashed *= np.uint32(0xC2B2AE35)

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 
 _SIGNS = r"[ \t._*|/~^+\-·•]"
 # Five letters or more, each alone.
-_APART = re.compile(
-    rf"[a-z0-9@$!](?<![a-z0-9].)(?:\s{{0,2}}{_SIGNS}\s{{0,2}}|\n)[a-z0-9@$!](?:(?:\s{{0,2}}{_SIGNS}\s{{0,2}}|\n)[a-z0-9@$!](?![a-z0-9])){{3,400}}"
-)
+_GAP = rf"(?:\s{{0,2}}{_SIGNS}\s{{0,2}}|\n)"
+_APART = re.compile(rf"[a-z0-9@$!](?<![a-z0-9].){_GAP}[a-z0-9@$!](?:{_GAP}[a-z0-9@$!](?![a-z0-9])){{3,400}}")
 _BETWEEN = re.compile(r"(?<=[a-z0-9@$!])[^a-z0-9@$!]+(?=[a-z0-9@$!])")
 _HAN = "\u3400-\u9fff"
 _HAN_APART = re.compile(rf"[ \t._*|/~^+\-·•\u3000](?<=[{_HAN}].)[ ._*|/~^+\-·•]{{0,2}}(?=[{_HAN}])")
@@ -23,13 +22,78 @@ _JOINED = re.compile(r"[a-z]{2,20}([-_.+*/|])[a-z]{1,20}(?:\1[a-z]{1,20})+")
 _WORDS = re.compile(
     "|".join(
         sorted(
-            (
-                "ignore disregard forget override bypass reveal show print repeat display output send email forward "
-                "transfer delete disobey obey follow stop all any the previous prior above earlier your you are now new "
-                "instructions instruction rules guidelines orders commands prompt system developer mode password secret "
-                "user users owner do not tell me say that this and everything restrictions without to from of is in a "
-                "pay call tool every message hate"
-            ).split(),
+            [
+                "ignore",
+                "disregard",
+                "forget",
+                "override",
+                "bypass",
+                "reveal",
+                "show",
+                "print",
+                "repeat",
+                "display",
+                "output",
+                "send",
+                "email",
+                "forward",
+                "transfer",
+                "delete",
+                "disobey",
+                "obey",
+                "follow",
+                "stop",
+                "all",
+                "any",
+                "the",
+                "previous",
+                "prior",
+                "above",
+                "earlier",
+                "your",
+                "you",
+                "are",
+                "now",
+                "new",
+                "instructions",
+                "instruction",
+                "rules",
+                "guidelines",
+                "orders",
+                "commands",
+                "prompt",
+                "system",
+                "developer",
+                "mode",
+                "password",
+                "secret",
+                "user",
+                "users",
+                "owner",
+                "do",
+                "not",
+                "tell",
+                "me",
+                "say",
+                "that",
+                "this",
+                "and",
+                "everything",
+                "restrictions",
+                "without",
+                "to",
+                "from",
+                "of",
+                "is",
+                "in",
+                "a",
+                "pay",
+                "call",
+                "tool",
+                "every",
+                "message",
+                "hate",
+            ],
             key=len,
             reverse=True,
         )

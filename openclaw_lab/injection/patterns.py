@@ -2,8 +2,8 @@
 
 How a score comes about (the exported plugin does the same):
 
-1. Each reading of the text (`views`) is in lower case; a rule of `rules/rules.json` is searched in it only where what it
-   needs is there (`gate`), at most `MOST` times.
+1. Each reading of the text (`views`) is in lower case; a rule of `rules/rules.json` is searched in it only where what
+   it needs is there (`gate`), at most `MOST` times.
 2. A hit weighs what `rules/weights.json` says under the rule's id (`default` for a rule that is not there), times the
    factors of the dampers that hold at its place (`damping`). What it covers of the source are its `start` and `end`.
 3. Hits within `WINDOW` characters of the source support each other: of each type the heaviest counts, and the score is

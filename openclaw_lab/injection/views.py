@@ -85,7 +85,7 @@ def views(text: str, names: Collection[str]) -> Iterator[View]:
 
 
 def is_plain(text: str, low: str, words: Sequence[str]) -> bool:
-    """Whether no view shows words that the text itself does not hold; `low` and `words` are its lower case and words."""
+    """Whether no view shows words that the text does not hold; `low` and `words` are its lower case and words."""
     if (_CONTROL if low.isascii() else _ODD).search(text):
         return False
     return not (_LEET.search(low) or may_encode(low, words) or may_be_apart(low, words))

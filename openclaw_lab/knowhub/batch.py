@@ -175,6 +175,8 @@ class Batch:
     def _same(self, entry: Entry, form: int) -> list[Entry]:
         """Live entries of the same form that all readers of the entry may see."""
         ids = dict.fromkeys((*self._index.alike(form), *self._alike.get(form, ())))
+        if not ids:
+            return []
         found = [each for each in map(self.current, ids) if each is not None and fingerprint(each) == form]
         return [each for each in found if each.status == "live" and each.visible_beside(entry)]
 
@@ -182,6 +184,8 @@ class Batch:
         self, draft: Draft, same: Sequence[Entry], close: list[tuple[str, float]]
     ) -> list[tuple[Entry, float]]:
         """Live entries to compare with, nearest first: those of the same text, then those that are near."""
+        if not same and not close:
+            return []
         compared = {each.id: (each, self._cosine(draft.vectors[0], each.id)) for each in same}
         if len(close) > 1:
             close.sort(key=lambda pair: (-pair[1], pair[0]))

@@ -11,8 +11,9 @@ from typing import Any
 from openclaw_lab.errors import DataError
 from openclaw_lab.knowhub.entry import DEFAULT_SCOPES, MAX_CONTENT, MAX_TASK, Entry, Source
 
-_FIELDS = ("task", "content", "types", "score", "scopes", "owner", "source", "key")
+_FIELDS = frozenset({"task", "content", "types", "score", "scopes", "owner", "source", "key"})
 _EXPECTED = "task, content, types and a score from 1 to 5"
+_NOWHERE = Source()
 
 
 def draft(item: Mapping[str, Any], flagged: Callable[[str], bool], where: str = "knowledge") -> tuple[Entry, str]:
@@ -27,7 +28,7 @@ def draft(item: Mapping[str, Any], flagged: Callable[[str], bool], where: str = 
         content=content,
         types=_listed(item["types"]),
         score=item.get("score", 3),
-        scopes=_listed(item.get("scopes") or DEFAULT_SCOPES),
+        scopes=_listed(item["scopes"]) if item.get("scopes") else DEFAULT_SCOPES,
         owner=item.get("owner") or "",
         source=_source(item.get("source")),
         created_at=moment,
@@ -75,8 +76,8 @@ def _other_faults(item: Mapping[str, Any]) -> list[str]:
     source = item.get("source")
     if source and not isinstance(source, Source):
         faults += _source_faults(source)
-    if unknown := sorted(str(name) for name in item if name not in _FIELDS):
-        faults.append(f"unknown: {', '.join(unknown)}")
+    if not item.keys() <= _FIELDS:
+        faults.append(f"unknown: {', '.join(sorted(str(name) for name in item if name not in _FIELDS))}")
     return faults
 
 
@@ -95,7 +96,7 @@ def _source_faults(source: object) -> list[str]:
 def _source(given: Source | Mapping[str, Any] | None) -> Source:
     if isinstance(given, Source):
         return given
-    return Source(**{**given, "urls": _listed(given.get("urls") or ())}) if given else Source()
+    return Source(**{**given, "urls": _listed(given.get("urls") or ())}) if given else _NOWHERE
 
 
 def _is_listed(value: object) -> bool:
@@ -109,7 +110,7 @@ def _is_listed(value: object) -> bool:
 def _listed(value: Any) -> tuple[str, ...]:
     """The texts once each, in order."""
     listed = [value] if isinstance(value, str) else value
-    return tuple(dict.fromkeys(each.strip() for each in listed))
+    return tuple(dict.fromkeys(map(str.strip, listed)))
 
 
 def _is_unicode(text: str) -> bool:

@@ -58,7 +58,8 @@ class Index:
     @property
     def sparse(self) -> bool:
         """Whether so many rows belong to earlier texts that building it again would pay."""
-        return self.facts.dropped > max(_DROPPED, _SHARE * len(self))
+        dropped = self.facts.dropped
+        return dropped > _DROPPED and dropped > _SHARE * len(self)
 
     def add(self, rows: Iterable[Row]) -> None:
         """Add entries (or new versions of entries) in the order of their revisions.
@@ -80,13 +81,13 @@ class Index:
             self._words.add(row.terms)
             self.checksums[row.entry.id] = row.checksum
             number = self.facts.add(row.entry)
-            for _ in row.vectors:
+            for _ in range(len(row.vectors)):
                 self._row_of_piece.append(number)
             self._first_piece.append(pieces)
             pieces += len(row.vectors)
             vectors.append(row.vectors)
         if vectors:
-            self._faiss.add(np.concatenate(vectors))
+            self._faiss.add(np.concatenate(vectors) if len(vectors) > 1 else vectors[0])
 
     def alike(self, form: int) -> Sequence[str]:
         """The ids of entries that have, or had, a text with this fingerprint."""
@@ -101,7 +102,7 @@ class Index:
         mask of all rows.
         """
         wanted = 2 * count
-        near = [pair for pair in self._search(vector.reshape(1, -1), None, wanted) if pair[1] >= least]
+        near = self._search(vector.reshape(1, -1), None, wanted, least)
         if not near:
             return []
         rows, firsts, shown = self._row_of_piece.values, self._first_piece.values, self.facts.shown_in(scopes)
@@ -203,8 +204,10 @@ class Index:
                 return similar
             wanted *= 4
 
-    def _search(self, vector: Vectors, allowed: Mask | None, count: int) -> list[tuple[int, float]]:
-        """Pieces and their cosines, best first; `allowed` is by piece."""
+    def _search(
+        self, vector: Vectors, allowed: Mask | None, count: int, least: float = -np.inf
+    ) -> list[tuple[int, float]]:
+        """Pieces and their cosines, best first, down to the lowest that is wanted; `allowed` is by piece."""
         options = None
         if allowed is not None:
             import faiss
@@ -216,8 +219,10 @@ class Index:
         if not count:
             return []
         similarity, found = self._faiss.search(vector, count, params=options)
+        if similarity.item(0) < least:
+            return []
         pairs = zip(found[0].tolist(), similarity[0].tolist(), strict=True)
-        return [(piece, min(cosine, 1.0)) for piece, cosine in pairs if piece >= 0]
+        return [(piece, min(cosine, 1.0)) for piece, cosine in pairs if piece >= 0 and cosine >= least]
 
     def _similarity(self, vector: Vectors, row: int) -> float:
         start, end = self._span(row)

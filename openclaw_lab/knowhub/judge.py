@@ -28,8 +28,13 @@ class Verdict:
     reason: str = ""
 
 
+_ALONE = Verdict("created")
+
+
 def judge(new: Entry, near: Sequence[tuple[Entry, float]], threshold: float) -> Verdict:
     """Compare a new entry with live ones, nearest first; `threshold` is the similarity that counts as near."""
+    if not near:
+        return _ALONE
     for other, similarity in near:
         if _mine(new, other) and _same(new.task, other.task) and _same(new.content, other.content):
             if (set(new.types), new.score) == (set(other.types), other.score):
@@ -41,12 +46,12 @@ def judge(new: Entry, near: Sequence[tuple[Entry, float]], threshold: float) -> 
     for other, similarity in near:
         if reason := _speaks_against(new, other) or ("near, with other words" if similarity >= threshold else ""):
             return Verdict("conflict", other, similarity, reason)
-    return Verdict("created")
+    return _ALONE
 
 
 def speaks_of_change(entry: Entry) -> bool:
     """Whether a text may end what another one says, so that neighbours matter however far they are."""
-    return bool(_ENDED.search(entry.content) or _CHANGED.search(entry.content))
+    return _SPEAKS.search(entry.content) is not None
 
 
 def is_dated(text: str) -> bool:
@@ -69,18 +74,22 @@ _DATE = re.compile(
     r"|\b(?:yesterday|today|last (?:week|month|year|night))\b|昨[天晚]|今天|上(?:周|个月|个星期)|去年",
     re.IGNORECASE,
 )
-# Both begin with a look at the first letter: most places of a text end there, which halves the time.
-_ENDED = re.compile(
-    r"(?=[nsqg不已戒停])"
+_ENDING = (
     r"(?:\b(?:no longer|not any ?more|stopped|quit|gave up)\b(?P<en>(?:[^\w.;!?\n]+[\w'-]+){1,4})"
-    r"|(?:不再|已经不|戒了|停用|不用了)(?P<zh>[^，。,.；;！!？?\n]{1,12}))",
-    re.IGNORECASE,
+    r"|(?:不再|已经不|戒了|停用|不用了)(?P<zh>[^，。,.；;！!？?\n]{1,12}))"
 )
-_CHANGED = re.compile(
-    r"(?=[njrmscf现刚最改换搬加离跳])"
+_CHANGING = (
     r"(?:\b(?:now|just|recently|moved|joined|switched|changed|from today)\b"
-    r"|现在|刚刚?|最近|改(?:成|用|为)|换(?:成|到|了)|搬到|加入|离职|跳槽)",
-    re.IGNORECASE,
+    r"|现在|刚刚?|最近|改(?:成|用|为)|换(?:成|到|了)|搬到|加入|离职|跳槽)"
+)
+# Both begin with a look at the first letter: most places of a text end there, which halves the time.
+_ENDED = re.compile(f"(?=[nsqg不已戒停]){_ENDING}", re.IGNORECASE)
+_CHANGED = re.compile(f"(?=[njrmscf现刚最改换搬加离跳]){_CHANGING}", re.IGNORECASE)
+# Whether either is found. `re` leaps to a first letter that is taken, not looked at, and whose case is written out (the
+# long s is a case of s); then the look goes one letter back.
+_SPEAKS = re.compile(
+    r"(?-i:[nsqgjrmcfNSQGJRMCF\u017f不已戒停现刚最改换搬加离跳])" rf"(?<=(?=(?:{_ENDING}|{_CHANGING})).)",
+    re.IGNORECASE | re.DOTALL,
 )
 _CONDITION = re.compile(
     r"\b(?:if|when|unless|until|once|whether)\b[^.;!?\n]*$|(?:如果|若|当|一旦|是否)[^，。；！？\n]*$", re.I

@@ -37,10 +37,11 @@ def embed_entries(embedder: Embedder, entries: Sequence[tuple[str, str]]) -> lis
     """
     cut = [pieces(text) for _, text in entries]
     titles = [title[:PIECE] for title, _ in entries]
-    flat = [piece for found, _ in cut for piece in found] + [title for title in titles if title]
+    flat = [piece for found, _ in cut for piece in found]
+    whole, end = len(flat), 0
+    flat += filter(None, titles)
     rows = embedder.embed(flat) if flat else np.empty((0, embedder.dimension), dtype=np.float32)
-    end = 0
-    of_titles = iter(rows[sum(len(found) for found, _ in cut) :])
+    of_titles = iter(rows[whole:])
     made = []
     for title, (found, left_out) in zip(titles, cut, strict=True):
         part = rows[end : end + len(found)]

@@ -42,9 +42,11 @@ class Hit:
 class KnowHub:
     """An open knowledge base; `with KnowHub.open(folder) as kb:` closes it."""
 
-    def __init__(self, store: Store, embedder: Embedder, config: KnowHubConfig, folder: Path) -> None:
+    def __init__(
+        self, store: Store, embedder: Embedder, config: KnowHubConfig, folder: Path, detector: Detector
+    ) -> None:
         self.folder, self.config, self.embedder = folder, config, embedder
-        self._store, self._detect = store, Detector().detect
+        self._store, self._detect = store, detector.detect
         self._lock = threading.RLock()  # the index is for one thread at a time; embedding and writing are not
         self._index = load_index(folder / INDEX, store)
         self._closed, self._in_file = False, file_revision(folder / INDEX)
@@ -55,14 +57,18 @@ class KnowHub:
         folder: str | Path,
         embedder: str | Embedder | Callable[[Sequence[str]], Any] | None = None,
         config: KnowHubConfig | None = None,
+        detector: Detector | None = None,
     ) -> Self:
-        """Open a folder, or make it. The embedder must be the one that the store was made with."""
+        """Open a folder, or make it. The embedder must be the one that the store was made with.
+
+        The detector (by default that of an `InjectionConfig`) looks at each text that is saved once, and flags it.
+        """
         settings = config or KnowHubConfig()
         chosen = embedder_named(embedder or settings.embedder)
         path = Path(folder).expanduser()
         store = Store(path / STORE, full_name(chosen), chosen.dimension)
         try:
-            return cls(store, chosen, settings, path)
+            return cls(store, chosen, settings, path, detector or Detector())
         except BaseException:
             store.close()
             raise

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from openclaw_lab.injection.detectors import Detector
 from openclaw_lab.knowhub.draft import draft
 from openclaw_lab.knowhub.embed import Embedder, Vectors, embedder_named
 from openclaw_lab.knowhub.service import KnowHub
@@ -77,10 +78,18 @@ def search_cost(words: Sequence[str], entries: int = 100_000, queries: int = 40)
     return statistics.median(ours), statistics.median(plain)
 
 
-def save_cost(words: Sequence[str], saves: int = 1_000) -> tuple[float, float]:
-    """Seconds of a durable save whose vector costs nothing, and of a bare durable insert of as many bytes; medians."""
+def save_cost(words: Sequence[str], saves: int = 1_000, *, detecting: bool = True) -> tuple[float, float]:
+    """Seconds of a durable save whose vector costs nothing, and of a bare durable insert of as many bytes; medians.
+
+    With `detecting`, each text is looked at for injections by the detector of the settings, else by none.
+    """
     chance, given = random.Random(0), _Given(_random(np.random.default_rng(0), 2 * saves))
-    with tempfile.TemporaryDirectory() as folder, KnowHub.open(folder, embedder=given) as kb, _table(folder) as insert:
+    detector = Detector() if detecting else Detector(scorer=lambda _: 0.0)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        KnowHub.open(folder, embedder=given, detector=detector) as kb,
+        _table(folder) as insert,
+    ):
         ours, plain = [], []
         for number in range(saves):
             item = _item(words, chance, number)

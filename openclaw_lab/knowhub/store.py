@@ -90,25 +90,21 @@ class Store:
         """One transaction: all of it or nothing. Waits for other writers."""
         if not self.writable:
             raise DataError(str(self.path), "a store that is read-only", "one that can be written", "nothing was saved")
-        with self._lock, self._transaction():
-            embedder, dimension, revision = self._connection.execute(_STATE).fetchone()
-            if (embedder, dimension) != (self.embedder, str(self.dimension)):
-                raise self._other_embedder({"embedder": embedder, "dimension": dimension})
-            yield Writing(self._connection, revision + 1)
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException as error:
-            with contextlib.suppress(sqlite3.Error):
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error):
-                raise self._fault(error, "a store that can be written", "nothing was saved") from None
-            raise
+        with self._lock:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                embedder, dimension, revision = self._connection.execute(_STATE).fetchone()
+                if (embedder, dimension) != (self.embedder, str(self.dimension)):
+                    raise self._other_embedder({"embedder": embedder, "dimension": dimension})
+                yield Writing(self._connection, revision + 1)
+                self._connection.execute("COMMIT")
+            except BaseException as error:
+                with contextlib.suppress(sqlite3.Error):
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise self._fault(error, "a store that can be written", "nothing was saved") from None
+                raise
 
     def _fault(self, error: sqlite3.Error, expected: str, todo: str = "") -> DataError:
         return DataError(str(self.path), str(error), expected, todo)
@@ -180,12 +176,14 @@ class Store:
     def _check_meta(self, embedder: str | None, dimension: int | None) -> tuple[str, int, str]:
         stored = self._meta()
         if not stored and self.writable and embedder is not None:
-            with self._transaction():
+            try:
                 self._connection.execute(
                     "INSERT OR IGNORE INTO meta SELECT 'store', lower(hex(randomblob(16)))"
                     " UNION SELECT 'format', ? UNION SELECT 'embedder', ? UNION SELECT 'dimension', ?",
                     (FORMAT, embedder, str(dimension)),
                 )
+            except sqlite3.Error as error:
+                raise self._fault(error, "a store that can be written") from None
             stored = self._meta()
         if stored.get("format") not in ("1", FORMAT):
             raise DataError(str(self.path), f"format {stored.get('format')}", f"a KnowHub store of format {FORMAT}")
@@ -275,13 +273,11 @@ _NEW = (
     "INSERT INTO entries(revision, action, body, body_checksum, fingerprint, checksum, terms, vectors, id)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-# `json.dumps` would make such an encoder anew for every body.
-_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _body(entry: Entry) -> tuple[str, int]:
     """The stored form of an entry, and its checksum."""
-    body = _encode(entry.to_dict())
+    body = entry.to_json()
     try:
         return body, zlib.crc32(body.encode())
     except UnicodeEncodeError:

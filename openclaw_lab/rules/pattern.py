@@ -14,6 +14,7 @@ from openclaw_lab.errors import RuleError
 # ECMAScript WhiteSpace and LineTerminator; Python's own \s has five more characters and lacks U+FEFF.
 JS_SPACE = "\\t\\n\\v\\f\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"
 _JS_SPACES = re.compile(f"[{JS_SPACE}]+")
+JS_WORDS = re.compile(f"[^{JS_SPACE}]+")
 _NOT_JS_SPACE = (
     "\\x00-\\x08\\x0e-\\x1f!-\\x9f\\xa1-\\u167f\\u1681-\\u1fff\\u200b-\\u2027\\u202a-\\u202e\\u2030-\\u205e"
     "\\u2060-\\u2fff\\u3001-\\ufefe\\uff00-\\U0010ffff"

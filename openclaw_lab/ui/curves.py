@@ -44,7 +44,8 @@ def plot_curves(curves: Curves, *, ax: Axes | None = None, log: bool = False, fp
     x, y = _AXES[curves.kind]
     area = _AREA[curves.kind]
     known = curves.frame.dropna(subset=[area])
-    ax = axes(ax, _finding(known, area, curves.by, curves.kind.upper()), (7.0, 4.6))
+    own = ax is None
+    ax = axes(ax, _finding(known, area, curves.by, curves.kind.upper()), (8.0, 4.2))
     edge = 0.5 / max([1, *(curves.frame["harmless"])])
     steps = "steps-post" if log and curves.kind == "roc" else "default"
     for number, row in enumerate(known.to_dict("records")):
@@ -57,7 +58,7 @@ def plot_curves(curves: Curves, *, ax: Axes | None = None, log: bool = False, fp
         _references(ax, edge, log, fpr)
     ax.set_ylim(-0.02, 1.02)
     if len(known):
-        legend(ax)
+        _legend(ax, beside=own)
     return labelled(ax, x=_WORDS[x], y=_WORDS[y])
 
 
@@ -110,7 +111,8 @@ def _value(rows: pd.DataFrame, metric: str) -> _Value:
 def _bars(
     ax: Axes | None, title: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence[_Value]]], metric: str
 ) -> Axes:
-    ax = axes(ax, title, (7.0, 1.2 + 0.26 * max(4, len(labels) * len(series))))
+    own = ax is None
+    ax = axes(ax, title, (8.0, 1.2 + 0.26 * max(4, len(labels) * len(series))))
     ink, height = matplotlib.rcParams["text.color"], 0.8 / max(1, len(series))
     places = np.arange(len(labels))[::-1]
     for number, (name, values) in enumerate(series):
@@ -123,8 +125,17 @@ def _bars(
     ax.set_yticks(places, labels)
     ax.set_xlim(0, 1.02)
     if len(series) > 1:
-        legend(ax)
+        _legend(ax, beside=own)
     return labelled(ax, x=f"{metric} and its 95 % interval")
+
+
+def _legend(ax: Axes, *, beside: bool) -> None:
+    """The legend, beside the chart where there is room for it: in a figure of its own."""
+    legend(ax)
+    box = ax.get_legend()
+    if beside and box is not None:
+        box.set_loc("upper left")
+        box.set_bbox_to_anchor((1.0, 1.0))
 
 
 def _references(ax: Axes, edge: float, log: bool, fpr: float) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from openclaw_lab.experiments.evaluate import Results
 
 BATCH = 256
+_SINGLY = 16  # texts from one step of the progress bar to the next
 Detect = Callable[[str], Detection]
 
 
@@ -57,8 +58,9 @@ def score_all(detector: Any, data: Dataset, trap: NDArray[np.bool_]) -> Scored:
     texts = [sample.input for sample in data.samples]
     answers: list[Detection | str] = []
     seconds: list[float] = []
-    batches = [texts[at : at + BATCH] for at in range(0, len(texts), BATCH)]
-    for batch in progress(batches, "detect", f"{BATCH} texts"):
+    size = BATCH if hasattr(detector, "detect_many") else _SINGLY
+    batches = [texts[at : at + size] for at in range(0, len(texts), size)]
+    for batch in progress(batches, "detect", f"× {size} texts"):
         given, took = _answers(detector, batch)
         answers += given
         seconds += took
