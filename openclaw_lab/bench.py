@@ -155,10 +155,12 @@ def _knowhub(_: str) -> list[Cost]:
     words = [word for line in text.splitlines() for word in json.loads(line)["content"].split()]
     search, bare = search_cost(words, _ENTRIES)
     save, insert = save_cost(words, _SAVES)
+    unseen, insert_again = save_cost(words, _SAVES, detecting=False)
     batch, embedding = batch_cost(words, _BATCH)
     return [
         Cost(f"search {_ENTRIES:,} entries", search, search / bare, "bare faiss IndexFlatIP"),
         Cost("one durable save without embedding (wall)", save, save / insert, "a bare durable SQLite insert"),
+        Cost("the same, not looked at for injections", unseen, unseen / insert_again, "a bare durable SQLite insert"),
         Cost(f"save_many of {_BATCH:,} entries", batch, batch / embedding, "the embedder's own time"),
     ]
 

@@ -24,7 +24,7 @@ from openclaw_lab.injection.training import Array, Example, example, fit
 
 # Harmless texts of the sources that a model was not trained on which it may flag at the score 0.5; and the logit that
 # separates a score of 0.5 from one of 0.73.
-FPR, SCALE = 0.005, 0.5
+FPR, SCALE = 0.003, 0.5
 # Files of one origin, left out together: translations of each other; rows that another file took over.
 _ORIGINS = {"PurpleLlama": "cyberseceval"}
 # Of these, only the rows with such a mark in their source are free of a share-alike clause.

@@ -1,7 +1,7 @@
 """Rules and classifier together: a text's score and the reasons of both.
 
-The two are taken for independent witnesses: 1 - (1 - rules) · (1 - `TRUST` · classifier). `TRUST` is below 1, so that
-the classifier alone flags only what it is nearly certain of, and what a rule half suspects with the classifier's help.
+The two are taken for independent witnesses: 1 - (1 - rules) · (1 - `TRUST` · classifier). `TRUST` is below 0.5, so
+that the classifier alone flags nothing at the threshold 0.5: it tips the scales where a rule half suspects an attack.
 """
 
 from __future__ import annotations

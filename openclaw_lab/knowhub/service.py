@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from openclaw_lab.config import KnowHubConfig
+from openclaw_lab.config import InjectionConfig, KnowHubConfig
 from openclaw_lab.errors import ConfigError, DataError
 from openclaw_lab.injection.detectors import Detector
 from openclaw_lab.knowhub.batch import Batch, Draft, next_version
@@ -61,14 +61,15 @@ class KnowHub:
     ) -> Self:
         """Open a folder, or make it. The embedder must be the one that the store was made with.
 
-        The detector (by default that of an `InjectionConfig`) looks at each text that is saved once, and flags it.
+        The detector (by default the rules, which cost a save less than the classifier would) looks once at each text
+        that is saved, and flags it.
         """
         settings = config or KnowHubConfig()
         chosen = embedder_named(embedder or settings.embedder)
         path = Path(folder).expanduser()
         store = Store(path / STORE, full_name(chosen), chosen.dimension)
         try:
-            return cls(store, chosen, settings, path, detector or Detector())
+            return cls(store, chosen, settings, path, detector or Detector(InjectionConfig(detector="rules")))
         except BaseException:
             store.close()
             raise

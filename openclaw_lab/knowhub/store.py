@@ -183,7 +183,7 @@ class Store:
                     (FORMAT, embedder, str(dimension)),
                 )
             except sqlite3.Error as error:
-                raise self._fault(error, "a store that can be written") from None
+                raise self._fault(error, "a store that can be written", "nothing was saved") from None
             stored = self._meta()
         if stored.get("format") not in ("1", FORMAT):
             raise DataError(str(self.path), f"format {stored.get('format')}", f"a KnowHub store of format {FORMAT}")
