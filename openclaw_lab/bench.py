@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from openclaw_lab.agent.replay import replay
-from openclaw_lab.config import InjectionConfig, LabConfig, RedactionConfig
+from openclaw_lab.config import LabConfig, RedactionConfig
 from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import load_dataset
 from openclaw_lab.experiments.evaluate import evaluate
 from openclaw_lab.experiments.sweep import sweep
 from openclaw_lab.files import bundled, read_text
-from openclaw_lab.injection.detectors import Detector
+from openclaw_lab.injection.speed import injection_costs
 from openclaw_lab.knobs import nearest
 from openclaw_lab.messages import Session
 from openclaw_lab.redaction.corpus import corpus
@@ -92,35 +92,9 @@ def _reminders(data: str) -> list[Cost]:
     ]
 
 
-# The seed document's six patterns run one after the other: what the detector must not be slower than.
-_PLAIN = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"ignore (all|any|previous|above|prior) instructions",
-        r"do not follow (the )?(system|developer)",
-        r"system prompt",
-        r"<\s*(system|assistant|developer|tool)\b",
-        r"forget (all|everything|previous)",
-        r"new instructions:",
-    )
-]
-
-
 def _injection(_: str) -> list[Cost]:
-    """The detectors with their reasons, against the seed's bare patterns."""
-    texts = [sample.input for sample in load_dataset("injection/mini")] * 4
-    plain, costs = _cpu(lambda: [_bare(text) for text in texts]), []
-    for name in ("seed", "rules", "classifier", "ensemble"):
-        detector = Detector(InjectionConfig(detector=name))
-        spent = _cpu(functools.partial(_detect, detector, texts))
-        what = f"detect in {len(texts):,} texts, {name}: {len(texts) / spent:,.0f} a second"
-        costs.append(Cost(what, spent, spent / plain, "the bare patterns"))
-    return costs
-
-
-def _detect(detector: Detector, texts: Sequence[str]) -> None:
-    for text in texts:
-        detector.detect(text)
+    """The detectors with their reasons on 5 MB of messages, against the seed's bare patterns."""
+    return [Cost(what, spent, spent / plain, "the six patterns") for what, spent, plain in injection_costs(corpus())]
 
 
 def _redaction(_: str) -> list[Cost]:
@@ -163,11 +137,6 @@ def _knowhub(_: str) -> list[Cost]:
         Cost("the same, not looked at for injections", unseen, unseen / insert_again, "a bare durable SQLite insert"),
         Cost(f"save_many of {_BATCH:,} entries", batch, batch / embedding, "the embedder's own time"),
     ]
-
-
-def _bare(text: str) -> bool:
-    normal = re.sub(r"\s+", " ", text).strip()
-    return any(pattern.search(normal) for pattern in _PLAIN)
 
 
 def _cpu(work: Callable[[], object], runs: int = 3) -> float:

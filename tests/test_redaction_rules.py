@@ -227,6 +227,8 @@ ROWS: list[tuple[str, ...]] = [
     ("密码长度至少8位，密码不能为空，请输入密码",),
     ("hash the password with sha256 or argon2id",),
     ("https://url:8000 @something else",),
+    ("src/user_cache/report.py:136:    return user(match)",),
+    ("src/parser_user/login_queue.py:99: 用户名列不要改",),
     ("postgres://user:password@localhost/x",),
     # --- cookies
     ("Cookie: JSESSIONID=0a1b2c3d4e5f60718293a4b5; theme=dark", "0a1b2c3d4e5f60718293a4b5"),

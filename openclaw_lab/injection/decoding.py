@@ -97,24 +97,32 @@ _ORDERS = [
 ]
 _ROT13 = frozenset(codecs.encode(word, "rot13") for word in _ORDERS)
 _MIRRORED = frozenset(word[::-1] for word in _ORDERS)
-_TURNED = _ROT13 | _MIRRORED
-_MIRRORED_HAN = re.compile("令指|略忽|视无|词示提")
+_TURNED = frozenset(word.encode() for word in _ROT13 | _MIRRORED)
+_MIRRORED_HAN = ("令指", "略忽", "视无", "词示提")
 _WORD = re.compile("[a-z]+")
-_BLOB = re.compile(r"(?![0-9a-f]+$|[0-9]+$)[a-z0-9]{16}|(?:[2-7][0-9a-f]){12}")
+# What is left without these is short, and signs that stand together still do.
+_NO_CODE = bytes(code for code in range(256) if chr(code) not in "012.-<~")
+_BLOB = re.compile(rb"(?![0-9a-f]+$)[a-z0-9]{16}|(?:[2-7][0-9a-f]){12}")
 
 
-def may_encode(text: str, words: Sequence[str]) -> bool:
-    """Whether anything may be encoded in a text in lower case with these words."""
+def may_encode(text: str, odd: Sequence[bytes]) -> bool:
+    """Whether anything may be encoded in a text in lower case; `odd` holds its words that `is_encoded` notes."""
     if ("%" in text or "&" in text or "\\" in text) and _ESCAPE.search(text):
         return True
     # What binary, hexadecimal, Morse and Ascii85 writing of a sentence can hardly do without.
-    if "0110" in text or "0111" in text or " 20 " in text or " .- " in text or " -. " in text or "<~" in text:
+    signs = text.encode("utf-8", "surrogatepass").translate(None, _NO_CODE)
+    if b"011" in signs and ("0110" in text or "0111" in text):
         return True
-    if not _TURNED.isdisjoint(words):
+    if (b"20" in signs and " 20 " in text) or (b"<~" in signs and "<~" in text):
         return True
-    if max(map(len, words), default=0) >= LEAST_SIZE and any(map(_BLOB.match, words)):
+    if (b".-" in signs and " .- " in text) or (b"-." in signs and " -. " in text):
         return True
-    return not text.isascii() and _MIRRORED_HAN.search(text) is not None
+    return any(map(is_encoded, odd)) or (not text.isascii() and any(part in text for part in _MIRRORED_HAN))
+
+
+def is_encoded(word: bytes) -> bool:
+    """Whether a word may be one of an order that is written backwards or turned, or a piece of an encoding."""
+    return word in _TURNED or (len(word) >= LEAST_SIZE and _BLOB.match(word) is not None)
 
 
 def escapes(text: str) -> Iterator[tuple[int, int, str]]:
@@ -207,5 +215,5 @@ def rotated(text: str) -> str:
 
 def mirrored(text: str) -> str:
     """The text from its end to its start, where it holds a word of an order so written; else nothing."""
-    backwards = not _MIRRORED.isdisjoint(_WORD.findall(text.lower())) or _MIRRORED_HAN.search(text)
+    backwards = not _MIRRORED.isdisjoint(_WORD.findall(text.lower())) or any(part in text for part in _MIRRORED_HAN)
     return text[::-1] if backwards else ""

@@ -5,10 +5,11 @@ It knows a few words of orders, to part letters that come without a word boundar
 
 from __future__ import annotations
 
+import itertools
 import re
 import string
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _SIGNS = r"[ \t._*|/~^+\-·•]"
 # Five letters or more, each alone.
@@ -101,19 +102,40 @@ _WORDS = re.compile(
 )
 
 _PARTED = re.compile(r"[-_.+*/|](?<=[a-z].)[a-z]{1,20}[-_.+*/|](?=[a-z])")
-_BLANKS = {ord(char): " " for char in string.punctuation}
-_ALONE = frozenset("bcdefghjklmnopqruvwxyz")
+_KEPT = frozenset((string.ascii_lowercase + string.digits).encode())
+_BLANKS = bytes(code if code in _KEPT else 32 for code in range(256))
+# Letters that hardly stand by themselves in English.
+ALONE = frozenset(char.encode() for char in "bcdefghjklmnopqruvwxyz")
+# Words that are remembered, and shorter than which they are: longer ones do not come again.
+_REMEMBERED, _LONG = 50_000, 40
 
 
-def words_of(text: str) -> list[str]:
+def words_of(text: str) -> list[bytes]:
     """The words of ASCII letters and digits of a text in lower case."""
-    plain = text if text.isascii() else text.encode("ascii", "replace").decode("ascii")
-    return plain.translate(_BLANKS).split()
+    return text.encode("utf-8", "surrogatepass").translate(_BLANKS).split()
 
 
-def may_be_apart(text: str, words: Sequence[str]) -> bool:
-    """Whether `join_letters` may find anything in a text in lower case with these words."""
-    if not _ALONE.isdisjoint(words) and sum(word in _ALONE for word in words) > 2:
+class Noted:
+    """Words of which a test says that they matter; those that do not are remembered, for words repeat themselves."""
+
+    def __init__(self, matters: Callable[[bytes], object]) -> None:
+        self._matters = matters
+        self._dull: set[bytes] = set()
+
+    def of(self, words: Iterable[bytes]) -> list[bytes]:
+        """The words that matter, in their order."""
+        new = list(itertools.filterfalse(self._dull.__contains__, words))
+        found = [word for word in new if self._matters(word)]
+        if len(found) < len(new):
+            if len(self._dull) > _REMEMBERED:
+                self._dull = set()
+            self._dull.update(word for word in new if len(word) < _LONG and not self._matters(word))
+        return found
+
+
+def may_be_apart(text: str, odd: Sequence[bytes]) -> bool:
+    """Whether `join_letters` may find anything in a text in lower case; `odd` holds its letters that stand alone."""
+    if len(odd) > 2 and sum(word in ALONE for word in odd) > 2:
         return True
     return not text.isascii() and _HAN_APART.search(text) is not None
 

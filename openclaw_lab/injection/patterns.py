@@ -27,10 +27,11 @@ from openclaw_lab.config import InjectionConfig
 from openclaw_lab.errors import RuleError
 from openclaw_lab.files import read_text
 from openclaw_lab.injection.damping import Damping
-from openclaw_lab.injection.gate import Need, RuleGate, Weighted
+from openclaw_lab.injection.gate import RuleGate, Weighted
 from openclaw_lab.injection.letters import words_of
+from openclaw_lab.injection.needs import needs_of
 from openclaw_lab.injection.verdict import Hit
-from openclaw_lab.injection.views import View, is_plain, lower, plain_views, views
+from openclaw_lab.injection.views import View, has_plainer, is_plain, lower, plain_views, views
 from openclaw_lab.knobs import nearest
 from openclaw_lab.rules.rule import Rule, all_rules
 
@@ -69,19 +70,20 @@ class RuleScorer:
         low = lower(text)
         words = words_of(low)
         rules = self._gate.rules(low, words)
-        plain = is_plain(text, low, words)
+        plain = is_plain(text, low, words) and not has_plainer(text)
         if plain and not rules:
             return []
         best: dict[tuple[str, int, int], Weighed] = {}
         for view in plain_views(low, self._views) if plain else views(text, self._views):
             held = rules if view.text == low else self._gate.rules(view.text, words_of(view.text))
-            for each in self._hits(view, held):
+            for each in self.hits(view, held):
                 key = (each.hit.rule, each.hit.start, each.hit.end)
                 if key not in best or best[key].weight < each.weight:
                     best[key] = each
         return sorted(best.values(), key=lambda each: (each.hit.start, each.hit.end, each.hit.rule))
 
-    def _hits(self, view: View, rules: Iterable[Weighted]) -> Iterator[Weighed]:
+    def hits(self, view: View, rules: Iterable[Weighted]) -> Iterator[Weighed]:
+        """What the rules find in one reading, with what it weighs."""
         for each in rules:
             for match in itertools.islice(each.compiled.finditer(view.text), MOST):
                 weight = each.weight * self._damping.factor(view.text, *match.span())
@@ -130,7 +132,7 @@ def _built_in() -> tuple[Weighted, ...]:
     table = _table()["rules"]
     return tuple(
         Weighted(row["id"], row["type"], table[row["id"]]["weight"], row["pattern"], row.get("flags", ""),
-                 tuple(tuple(map(Need.of, each)) for each in table[row["id"]]["needs"]))
+                 needs_of(row["pattern"], row.get("flags", "")))
         for row in json.loads(read_text(_FOLDER / "rules.json"))
     )  # fmt: skip
 

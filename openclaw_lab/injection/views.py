@@ -21,8 +21,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from openclaw_lab.injection.confusables import LOOKALIKES, has_lookalikes
-from openclaw_lab.injection.decoding import escapes, may_encode, mirrored, payloads, rotated
-from openclaw_lab.injection.letters import join_letters, may_be_apart, part_words, words_of
+from openclaw_lab.injection.decoding import escapes, is_encoded, may_encode, mirrored, payloads, rotated
+from openclaw_lab.injection.letters import ALONE, Noted, join_letters, may_be_apart, part_words, words_of
 
 # Encodings within encodings; readings of one text.
 MAX_DEPTH, MAX_VIEWS = 3, 40
@@ -31,7 +31,6 @@ _HIDDEN = (
     "\x00-\x08\x0e-\x1f\x7f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
 )
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 _INVISIBLE = re.compile(f"[\ufe00-\ufe0f\U000e0100-\U000e01ef]{{4,}}|[{_HIDDEN}]")
 # Characters that may have a plainer form; not full-width punctuation, of which Chinese text is full.
 _COMPATIBLE = re.compile(
@@ -53,10 +52,16 @@ _LEET_SIGN = re.compile(r"[!|](?<=[a-z].)(?=[a-z])")
 # Any character that hides a word or is part of a hidden one: of `_COMPATIBLE` not quotation marks, dots and signs.
 _ODD = re.compile(
     f"[{_HIDDEN}{''.join(map(chr, LOOKALIKES))}"
+    "\xaa\xb2\xb3\xb9\xba"
     "\xc0-\xd6\xd8-\xf6\xf8-\u024f\u02b0-\u036f\u0640\u064b-\u0652\u1d00-\u1eff\u2070-\u209f\u2100-\u218f"
     "\u2460-\u24ff\u2c60-\u2c7f\u2f00-\u2fd5\u3300-\u33ff\ua720-\ua7ff\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc"
     "\uff21-\uff3a\uff41-\uff5a\uff61-\uff9f\U0001d400-\U0001d7ff\U0001f130-\U0001f189]"
 )
+# Nothing is left without these in a text that holds neither a control character nor what `_LEET` asks for.
+_LEET_MARKS = b"0134578$@!|"
+_NO_MARKS = bytes(code for code in range(9, 256) if not (14 <= code < 32 or code == 127 or code in _LEET_MARKS))
+# Words that may be part of a disguise.
+_NOTED = Noted(lambda word: word in ALONE or is_encoded(word))
 _LETTERS = str.maketrans("0134578@$", "oieastbas")
 
 
@@ -84,11 +89,20 @@ def views(text: str, names: Collection[str]) -> Iterator[View]:
     return itertools.islice(_views(View("plain", text, range(len(text) + 1)), frozenset(names), 0), MAX_VIEWS)
 
 
-def is_plain(text: str, low: str, words: Sequence[str]) -> bool:
+def is_plain(text: str, low: str, words: Iterable[bytes]) -> bool:
     """Whether no view shows words that the text does not hold; `low` and `words` are its lower case and words."""
-    if (_CONTROL if low.isascii() else _ODD).search(text):
+    if not low.isascii() and _ODD.search(text):
         return False
-    return not (_LEET.search(low) or may_encode(low, words) or may_be_apart(low, words))
+    marks = low.encode("utf-8", "surrogatepass").translate(None, _NO_MARKS)
+    if marks and (marks.translate(None, _LEET_MARKS) or _LEET.search(low)):
+        return False
+    odd = _NOTED.of(words)
+    return not (may_encode(low, odd) or may_be_apart(low, odd))
+
+
+def has_plainer(text: str) -> bool:
+    """Whether a character has a plainer form, be it only that of a quotation mark."""
+    return not text.isascii() and _COMPATIBLE.search(text) is not None
 
 
 def plain_views(low: str, names: Collection[str]) -> Iterator[View]:
@@ -110,12 +124,12 @@ def _views(source: View, names: frozenset[str], depth: int) -> Iterator[View]:
         clean = View("confusables", clean.text.translate(LOOKALIKES), clean.offsets, clean.whole)
         yield _lower(clean)
     low = _lower(clean)
-    words = words_of(low.text)
+    odd = _NOTED.of(words_of(low.text))
     if "leet" in names:
         yield from _leet(low)
     if "spacing" in names:
-        yield from _spacing(low, words, "leet" in names)
-    if "encoded" in names and depth < MAX_DEPTH and may_encode(low.text, words):
+        yield from _spacing(low, odd, "leet" in names)
+    if "encoded" in names and depth < MAX_DEPTH and may_encode(low.text, odd):
         for inner in _decoded(clean):
             yield from _views(inner, names, depth + 1)
 
@@ -188,9 +202,9 @@ def _leet(view: View) -> Iterator[View]:
         yield View("leet", read.translate(_LETTERS), view.offsets, view.whole)
 
 
-def _spacing(view: View, words: Sequence[str], leet: bool) -> Iterator[View]:
+def _spacing(view: View, odd: Sequence[bytes], leet: bool) -> Iterator[View]:
     """Letters that are set apart joined to words; words that are joined by signs set apart."""
-    joined = _rewritten("spacing", view, join_letters(view.text)) if may_be_apart(view.text, words) else view
+    joined = _rewritten("spacing", view, join_letters(view.text)) if may_be_apart(view.text, odd) else view
     if joined is not view:
         yield joined
         if leet:

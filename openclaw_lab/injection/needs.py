@@ -1,0 +1,268 @@
+"""A pattern in, what a text must hold for a hit out: sets of keys, of each of which it holds one.
+
+A key of ASCII letters and digits is a whole word of the text, or the end or the beginning of one where `PART` stands
+before or after it; any other key is a part of the text. A pattern has a list of
+needs for each of its alternatives. They are read off the parse tree, so that they cannot change what is found, and kept
+in `rules/needs.json` with a digest of the pattern; those of a pattern that is not there are derived again.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from openclaw_lab.files import read_text
+from openclaw_lab.rules.pattern import compile_js
+from openclaw_lab.rules.tree import DIGITS, WORD, Node, Nodes, parsed
+
+# One of these keys is in a text with a hit; all of the needs of one alternative are met.
+Need = tuple[str, ...]
+Needs = tuple[tuple[Need, ...], ...]
+
+PART = "…"
+CACHE = Path(__file__).with_name("rules") / "needs.json"
+WORD_CHARS = frozenset(string.ascii_lowercase + string.digits)
+
+# Strings that are kept of a piece, and of neighbours taken together; needs and alternatives of a pattern.
+_STRINGS, _JOINED, _NEEDS, _ALTERNATIVES = 3000, 400, 4, 5
+# A need that so many messages meet is no help; needs that so few meet together are enough.
+_COMMON, _ENOUGH = 0.8, 0.0002
+# Members of a class that are told apart.
+_FEW = 6
+_ALNUM = DIGITS | sum(1 << ord(char) for char in string.ascii_letters)
+# What stands for an unknown text, for unknown letters, digits and underscores, and for a sign or an edge of a word.
+_ANY, _LETTER, _EDGE = "\x01", "\x02", " "
+# The fewest letters of a part of a word.
+_STEM = 2
+_RARE = 0.0003  # how many messages hold a key that is not known as a common one
+
+# What a part of a word costs more than a word: it is looked for on its own.
+_MORE = 0.005
+
+_WORD = re.compile("[a-z0-9]+")
+_PART = re.compile(f"[^{_ANY}{_LETTER}{_EDGE}a-z0-9]+")
+
+_Strings = frozenset[str] | None  # all that a piece can be; None: too many
+
+
+def needs_of(pattern: str, flags: str = "") -> Needs:
+    """The needs of each alternative of a pattern; none where one of them has none."""
+    stored = _cache()["rules"].get(_digest(pattern, flags))
+    return _tuples(stored) if stored is not None else derive(pattern, flags)
+
+
+def derive(pattern: str, flags: str = "") -> Needs:
+    """`needs_of`, read off the pattern itself."""
+    if "\\B" in pattern:  # an edge that is none
+        return ()
+    alternatives = [_needs(each, _ANY, _ANY) for each in _alternatives(_flat(parsed(compile_js(pattern, flags))))]
+    return tuple(tuple(_best(each)) for each in alternatives) if all(alternatives) else ()
+
+
+def _alternatives(nodes: Nodes) -> list[Nodes]:
+    """What a pattern that ends with a branch comes to."""
+    last = nodes[-1] if nodes else None
+    if last is None or last.kind != "branch" or len(last.parts) > _ALTERNATIVES:
+        return [nodes]
+    return [(*nodes[:-1], *each) for each in last.parts]
+
+
+def update(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the needs of all rules, as the rows of a rule file, to the cache."""
+    found = {
+        _digest(row["pattern"], row.get("flags", "")): derive(row["pattern"], row.get("flags", "")) for row in rows
+    }
+    lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in found.items())
+    common = json.dumps(_cache()["common"], ensure_ascii=False, sort_keys=True)
+    CACHE.write_text(f'{{\n "common": {common},\n "rules": {{\n{lines}\n }}\n}}\n', "utf-8")
+
+
+@functools.cache
+def _cache() -> Any:
+    """`common`: of a thousand messages of chat, code and logs, how many hold a key; `rules`: needs by digest."""
+    return json.loads(read_text(CACHE))
+
+
+def _digest(pattern: str, flags: str) -> str:
+    return hashlib.sha256(f"{flags}/{pattern}".encode()).hexdigest()[:16]
+
+
+def _tuples(stored: Sequence[Sequence[Sequence[str]]]) -> Needs:
+    return tuple(tuple(tuple(need) for need in each) for each in stored)
+
+
+# --- what a piece of a pattern can be -------------------------------------------------------------------------------
+
+
+def _flat(nodes: Nodes) -> tuple[Node, ...]:
+    """Pieces without the groups around those that cannot be spelt out."""
+    flat: list[Node] = []
+    for node in nodes:
+        if node.kind == "group" and (len(node.parts[0]) == 1 or not _is_known(_strings(node))):
+            flat += _flat(node.parts[0])
+        else:
+            flat.append(node)
+    return tuple(flat)
+
+
+def _is_known(strings: _Strings) -> bool:
+    return strings is not None and not any(_ANY in each for each in strings)
+
+
+def _strings(node: Node) -> _Strings:
+    """All that a piece can be."""
+    if node.kind == "chars":
+        return _characters(node)
+    if node.kind in ("assert", "refuse"):
+        return frozenset({""})
+    if node.kind == "anchor":
+        return frozenset({_EDGE})
+    if node.kind == "reference":
+        return frozenset({_ANY})
+    if node.kind == "repeat":
+        return _repeated(node, _sequence(node.parts[0]))
+    found = [_sequence(each) for each in node.parts]
+    every: frozenset[str] = frozenset().union(*(each for each in found if each is not None))
+    return None if None in found or len(every) > _STRINGS else every
+
+
+def _sequence(nodes: Nodes) -> _Strings:
+    found: _Strings = frozenset({""})
+    for node in nodes:
+        found = _product(found, _strings(node), _STRINGS)
+    return found
+
+
+def _product(first: _Strings, second: _Strings, most: int) -> _Strings:
+    if first is None or second is None or len(first) * len(second) > most:
+        return None
+    return frozenset(a + b for a in first for b in second)
+
+
+def _characters(node: Node) -> frozenset[str]:
+    if node.spelt and len(node.spelt) <= _FEW:
+        return frozenset(_EDGE if char.isspace() else char.lower() for char in node.spelt)
+    if not node.chars & _ALNUM:
+        return frozenset({_EDGE})
+    return frozenset({_LETTER if node.chars | WORD == WORD else _ANY})
+
+
+def _repeated(node: Node, inner: _Strings) -> _Strings:
+    """A repeat: so much of it as is sure at its edges."""
+    none = frozenset({""}) if node.low == 0 else frozenset()
+    if (node.low, node.high) in ((0, 1), (1, 1)):
+        return None if inner is None else inner | none
+    if inner is None or not inner or "" in inner:
+        return none | {_ANY}
+    if inner <= {_EDGE} or inner <= {_LETTER}:
+        return inner | none
+    before = _EDGE if all(_parts(each[0]) for each in inner) else ""
+    after = _EDGE if all(_parts(each[-1]) for each in inner) else ""
+    return none | {before + _ANY + after}
+
+
+def _parts(char: str) -> bool:
+    """Whether a character stands between words."""
+    return char not in WORD_CHARS and char not in (_ANY, _LETTER)
+
+
+# --- what a sequence needs ------------------------------------------------------------------------------------------
+
+
+def _needs(nodes: Nodes, before: str, after: str) -> list[tuple[float, Need]]:
+    """The needs of a sequence with their costs, the rarest first; it has `before` and `after` beside it."""
+    flat = _flat(nodes)
+    found = [_strings(node) for node in flat]
+    needs: set[tuple[float, Need]] = set()
+    for start, end, strings in _windows(found):
+        left, right = _beside(found[:start][::-1], -1, before), _beside(found[end:], 0, after)
+        keys = [_keys(left, each, right) for each in strings]
+        if all(keys):
+            needs |= {_priced(each[0] for each in keys), _priced(each[min(1, len(each) - 1)] for each in keys)}
+    for index, node in enumerate(flat):
+        if node.kind == "branch" and not _is_known(found[index]):
+            start = index
+            while start and flat[start - 1].kind == "chars":  # what the parser took out of all of them
+                start -= 1
+            left, right = _beside(found[:start][::-1], -1, before), _beside(found[index + 1 :], 0, after)
+            inner = [_needs((*flat[start:index], *each), left, right) for each in node.parts]
+            if all(inner):
+                needs.add(_priced(key for each in inner for key in each[0][1]))
+    return sorted(needs)
+
+
+def _windows(found: Sequence[_Strings]) -> Iterator[tuple[int, int, frozenset[str]]]:
+    """Pieces that are known, and the neighbours from each of them on: from, to, and what they can be."""
+    for start, strings in enumerate(found):
+        if start and _is_letter(strings) and _is_letter(found[start - 1]):
+            continue  # within a word
+        end = start + 1
+        while strings is not None and _is_known(strings) and strings != {""}:
+            if end == start + 1:
+                yield start, end, strings
+            longer = _product(strings, found[end], _JOINED) if end < len(found) and _is_known(found[end]) else None
+            if longer is None:
+                if end > start + 1:
+                    yield start, end, strings
+                break
+            strings, end = longer, end + 1
+
+
+def _is_letter(strings: _Strings) -> bool:
+    return strings is not None and len(strings) == 1 and strings <= WORD_CHARS
+
+
+def _beside(neighbours: Sequence[_Strings], at: int, outer: str) -> str:
+    """What surely stands beside a piece: an edge, or something unknown; what may be empty is looked through."""
+    for strings in neighbours:
+        if strings is None or not all(_parts(each[at]) for each in strings if each):
+            return _ANY
+        if "" not in strings:
+            return _EDGE
+    return outer
+
+
+def _keys(left: str, between: str, right: str) -> list[str]:
+    """The words and parts that a string surely shows, the rarest first; `left` and `right` stand beside it."""
+    framed, keys = left + between + right, set()
+    for match in _WORD.finditer(framed):
+        begin, end = match.span()
+        starts, ends = _parts(framed[begin - 1]), _parts(framed[end])
+        if (starts and ends) or end - begin >= _STEM:
+            keys.add(("" if starts else PART) + match.group() + ("" if ends else PART))
+    for match in _PART.finditer(between):
+        keys.update(_pairs(match.group()))
+    return sorted(keys, key=lambda key: (share(key), key))
+
+
+def _pairs(part: str) -> Iterator[str]:
+    """Two characters each, of which fewer different ones are looked for than of long parts."""
+    yield from (part[at : at + 2] for at in range(len(part) - 1)) if len(part) > 1 else (part,)
+
+
+def _priced(keys: Iterator[str]) -> tuple[float, Need]:
+    need = tuple(sorted(set(keys)))
+    return round(sum(map(share, need)), 6), need
+
+
+def share(key: str) -> float:
+    """How many messages hold a key."""
+    return _MORE * (PART in key) + (float(_cache()["common"].get(key, 0)) / 1000 or _RARE)
+
+
+def _best(needs: Sequence[tuple[float, Need]]) -> Iterator[Need]:
+    """The rarest needs, until a text that holds all of them is rare; no common one, and none that another implies."""
+    left, kept = 1.0, list[frozenset[str]]()
+    for cost, need in needs:
+        if len(kept) == _NEEDS or left < _ENOUGH or (kept and cost > _COMMON):
+            break
+        if not any(each.issubset(need) for each in kept):
+            kept.append(frozenset(need))
+            left *= min(cost, 1)
+            yield need

@@ -1,0 +1,139 @@
+"""The gate of the rules: what it lets through is all that can hit; nothing is slow, however long or odd."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openclaw_lab.config import INJECTION_VIEWS, InjectionConfig
+from openclaw_lab.experiments.dataset import load_dataset
+from openclaw_lab.injection import needs, patterns
+from openclaw_lab.injection.gate import RuleGate, Weighted
+from openclaw_lab.injection.letters import words_of
+from openclaw_lab.injection.needs import derive, needs_of
+from openclaw_lab.injection.patterns import RuleScorer
+from openclaw_lab.injection.views import lower, views
+
+FOLDER = Path(patterns.__file__).with_name("rules")
+ROWS = json.loads((FOLDER / "rules.json").read_text("utf-8"))
+WEIGHTS = json.loads((FOLDER / "weights.json").read_text("utf-8"))["rules"]
+RULES = [
+    Weighted(row["id"], row["type"], WEIGHTS[row["id"]]["weight"], row["pattern"], row.get("flags", ""),
+             needs_of(row["pattern"], row.get("flags", "")))
+    for row in ROWS
+]  # fmt: skip
+GATE = RuleGate(RULES)
+SCORER = RuleScorer(InjectionConfig(detector="rules"))
+
+
+def opened(text: str) -> set[str]:
+    return {rule.id for rule in GATE.rules(text, words_of(text))}
+
+
+def ungated(text: str) -> set[tuple[str, int, int]]:
+    """Every hit in every reading, with neither a gate nor a short way for plain texts."""
+    return {
+        (each.hit.rule, each.hit.start, each.hit.end)
+        for view in views(text, INJECTION_VIEWS)
+        for each in SCORER.hits(view, RULES)
+    }
+
+
+def gated(text: str) -> set[tuple[str, int, int]]:
+    return {(each.hit.rule, each.hit.start, each.hit.end) for each in SCORER.weighed(text)}
+
+
+LABELLED = [sample.input for name in ("mini", "train") for sample in load_dataset(f"injection/{name}")]
+
+
+def test_the_gate_changes_no_result_on_the_labelled_texts() -> None:
+    for text in random.Random(0).sample(LABELLED, 150):
+        assert gated(text[:1500]) == ungated(text[:1500])
+
+
+WORDS = sorted({key.strip(needs.PART) for rule in RULES for each in rule.needs for need in each for key in need})
+PIECES = st.sampled_from(WORDS) | st.sampled_from(re.findall(r"\w+|\W", " ".join(LABELLED[:60]).lower()))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(PIECES, st.sampled_from(["", " ", "  ", "-", "\n", ": ", "_", "。", "\u200b", "’", "…", " “"])),
+        max_size=30,
+    )
+)
+def test_the_gate_changes_no_result_on_texts_of_what_rules_look_for(pieces: list[tuple[str, str]]) -> None:
+    text = "".join(itertools.chain.from_iterable(pieces))
+    assert gated(text) == ungated(text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=120))
+def test_the_gate_changes_no_result_on_any_text(text: str) -> None:
+    assert gated(text) == ungated(text)
+
+
+def test_the_gate_is_shut_on_a_plain_text() -> None:
+    assert opened("the build failed because the lock file was stale, so i ran it once more") == set()
+    assert opened("请把报告按日期排序再导出") == set()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "holds", "lacks"),
+    [
+        (r"ignore\s{1,4}(?:all|any)\s{1,4}rules", "ignore all rules", "ignore all orders"),
+        (r"send\w{0,3}\s{1,4}money", "sending money", "sending gifts"),
+        (r"(?:foo|bar)\s{0,4}(?:to|for)\s{1,4}you", "footo you", "to you"),
+        (r"<\|(?:user|tool)[a-z]{0,9}\|>", "<|user|>", "user >"),
+        (r"忽略[^。]{0,9}指令", "忽略所有指令", "忽略所有"),
+        (r"(?:^|\n)system:", "a\nsystem: b", "a tool: b"),
+    ],
+)
+def test_needs_are_what_each_match_holds(pattern: str, holds: str, lacks: str) -> None:
+    gate = RuleGate([Weighted("one", "t", 0.5, pattern, "", derive(pattern))])
+    assert gate.rules(holds, words_of(holds))
+    assert not gate.rules(lacks, words_of(lacks))
+
+
+def test_a_rule_without_needs_is_always_looked_for() -> None:
+    assert derive(r"\w{3}") == ()
+    assert derive(r"\Bfoo") == ()
+    assert RuleGate([Weighted("one", "t", 0.5, r"\w{3}")]).rules("", [])
+
+
+def test_stored_needs_are_those_that_are_derived() -> None:
+    for row in ROWS[::25]:
+        assert needs_of(row["pattern"], row.get("flags", "")) == derive(row["pattern"], row.get("flags", ""))
+
+
+# Pieces that patterns half match; and what the readings look for.
+_PIECES = [
+    "a", "a ", "i ", "- ", "\n", "你", "上传至", "把 ", "curl ", "toon ", "推翻", "انسَ ", "add ", "ignore the ",
+    "you are ", "send all ", "[", "<!-- ", "忽略", "' ", "%41", "&a", "a.", "a b ", "0110", "aB3/", ".- ", "e\u0301",
+    "1a", "\u200b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", _PIECES)
+def test_no_repeated_piece_makes_a_long_text_slow(piece: str) -> None:
+    text = (piece * 40_000)[:40_000]
+    SCORER(text[:1000])
+    begin = time.process_time()
+    SCORER(text)
+    assert time.process_time() - begin < 3  # on a loaded machine; 0.5 s on a quiet one
+
+
+def test_a_megabyte_of_any_characters_is_read_in_seconds() -> None:
+    chance = random.Random(0)
+    text = "".join(chr(chance.randrange(0x110000)) for _ in range(1_000_000))
+    begin = time.process_time()
+    SCORER(lower(text))
+    assert time.process_time() - begin < 30
