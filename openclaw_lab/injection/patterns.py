@@ -33,6 +33,7 @@ from openclaw_lab.injection.needs import needs_of
 from openclaw_lab.injection.verdict import Hit
 from openclaw_lab.injection.views import View, has_plainer, is_plain, lower, plain_views, views
 from openclaw_lab.knobs import nearest
+from openclaw_lab.rules.lint import lint
 from openclaw_lab.rules.rule import Rule, all_rules
 
 # Places of one rule that are looked at in one reading; characters within which hits support each other; fewest that a
@@ -111,6 +112,8 @@ def score(weighed: list[Weighed]) -> float:
 def _chosen(config: InjectionConfig) -> list[Weighted]:
     """The built-in rules and the config's own that are switched on."""
     own = all_rules(Path(config.rules)) if config.rules else ()
+    for rule in own:
+        lint(rule, Path(config.rules).name)
     chosen = {each.id: each for each in _built_in()}
     chosen.update((rule.id, _own(rule)) for rule in own)
     for rule_id in config.off:
