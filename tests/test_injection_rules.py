@@ -228,3 +228,12 @@ def test_no_piece_makes_a_long_text_slow(piece: str) -> None:
     begin = time.process_time()
     DETECTOR.detect(text)
     assert time.process_time() - begin < 5
+
+
+@pytest.mark.parametrize("pattern", ["Use Your Shell", "USE_SHELL", r"shell\W+now", "请 Run"])
+def test_an_own_rule_with_capitals_is_found(tmp_path: Path, pattern: str) -> None:
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps([{"id": "own", "type": "tool", "pattern": pattern}]), encoding="utf-8")
+    detect = Detector(InjectionConfig(detector="rules", rules=str(path))).detect
+    assert [hit.rule for hit in detect("Use Your Shell: Now. use_shell, 请 Run").hits] == ["own"]
+    assert "own" not in [hit.rule for hit in detect("你好").hits]

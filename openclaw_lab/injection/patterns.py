@@ -18,6 +18,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,8 @@ from openclaw_lab.rules.rule import Rule, all_rules
 # hit must weigh to be reported.
 MOST, WINDOW, LEAST = 20, 400, 0.05
 
+# A capital letter, and not a class such as `\W`.
+_CAPITAL = re.compile(r"(?<!\\)[A-Z]")
 _FOLDER = Path(__file__).with_name("rules")
 
 
@@ -124,9 +127,13 @@ def _chosen(config: InjectionConfig) -> list[Weighted]:
 
 
 def _own(rule: Rule) -> Weighted:
-    """A rule of the config's own: looked for in every text, as heavy as the built-in rule that it replaces."""
+    """A rule of the config's own: looked for in every text, as heavy as the built-in rule that it replaces.
+
+    Texts are read in lower case, so a pattern with a capital letter is looked for whatever the case.
+    """
     row = _table()["rules"].get(rule.id, {"weight": _table()["default"]})
-    return Weighted(rule.id, rule.type, row["weight"], rule.pattern, rule.flags)
+    flags = f"{rule.flags}i" if "i" not in rule.flags and _CAPITAL.search(rule.pattern) else rule.flags
+    return Weighted(rule.id, rule.type, row["weight"], rule.pattern, flags)
 
 
 @functools.cache
