@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 from openclaw_lab.config import INJECTION_VIEWS, InjectionConfig
 from openclaw_lab.experiments.dataset import load_dataset
 from openclaw_lab.injection import needs, patterns
-from openclaw_lab.injection.gate import RuleGate, Weighted
-from openclaw_lab.injection.letters import words_of
-from openclaw_lab.injection.needs import derive, needs_of
-from openclaw_lab.injection.patterns import RuleScorer
+from openclaw_lab.injection.needs import derive, finder, need_of
+from openclaw_lab.injection.patterns import RuleScorer, Weighted
 from openclaw_lab.injection.views import lower, views
 
 FOLDER = Path(patterns.__file__).with_name("rules")
@@ -27,15 +25,10 @@ ROWS = json.loads((FOLDER / "rules.json").read_text("utf-8"))
 WEIGHTS = json.loads((FOLDER / "weights.json").read_text("utf-8"))["rules"]
 RULES = [
     Weighted(row["id"], row["type"], WEIGHTS[row["id"]]["weight"], row["pattern"], row.get("flags", ""),
-             needs_of(row["pattern"], row.get("flags", "")))
+             need_of(row["pattern"], row.get("flags", "")))
     for row in ROWS
 ]  # fmt: skip
-GATE = RuleGate(RULES)
 SCORER = RuleScorer(InjectionConfig(detector="rules"))
-
-
-def opened(text: str) -> set[str]:
-    return {rule.id for rule in GATE.rules(text, words_of(text))}
 
 
 def ungated(text: str) -> set[tuple[str, int, int]]:
@@ -59,7 +52,7 @@ def test_the_gate_changes_no_result_on_the_labelled_texts() -> None:
         assert gated(text[:1500]) == ungated(text[:1500])
 
 
-WORDS = sorted({key.strip(needs.PART) for rule in RULES for each in rule.needs for need in each for key in need})
+WORDS = sorted({key.strip(needs.PART) for rule in RULES for key in rule.need})
 PIECES = st.sampled_from(WORDS) | st.sampled_from(re.findall(r"\w+|\W", " ".join(LABELLED[:60]).lower()))
 
 
@@ -81,9 +74,9 @@ def test_the_gate_changes_no_result_on_any_text(text: str) -> None:
     assert gated(text) == ungated(text)
 
 
-def test_the_gate_is_shut_on_a_plain_text() -> None:
-    assert opened("the build failed because the lock file was stale, so i ran it once more") == set()
-    assert opened("请把报告按日期排序再导出") == set()
+def test_most_rules_are_not_searched_in_a_plain_text() -> None:
+    for text in ("the build failed because the lock file was stale, so i ran it once more", "请把报告按日期排序再导出"):
+        assert SCORER._held(text) == []
 
 
 @pytest.mark.parametrize(
@@ -97,21 +90,20 @@ def test_the_gate_is_shut_on_a_plain_text() -> None:
         (r"(?:^|\n)system:", "a\nsystem: b", "a tool: b"),
     ],
 )
-def test_needs_are_what_each_match_holds(pattern: str, holds: str, lacks: str) -> None:
-    gate = RuleGate([Weighted("one", "t", 0.5, pattern, "", derive(pattern))])
-    assert gate.rules(holds, words_of(holds))
-    assert not gate.rules(lacks, words_of(lacks))
+def test_a_need_is_what_each_match_holds(pattern: str, holds: str, lacks: str) -> None:
+    found = re.compile(finder(derive(pattern)).encode())
+    assert found.search(f"\n{holds}\n".encode())
+    assert not found.search(f"\n{lacks}\n".encode())
 
 
-def test_a_rule_without_needs_is_always_looked_for() -> None:
+def test_a_rule_without_a_need_is_always_looked_for() -> None:
     assert derive(r"\w{3}") == ()
     assert derive(r"\Bfoo") == ()
-    assert RuleGate([Weighted("one", "t", 0.5, r"\w{3}")]).rules("", [])
 
 
 def test_stored_needs_are_those_that_are_derived() -> None:
     for row in ROWS[::25]:
-        assert needs_of(row["pattern"], row.get("flags", "")) == derive(row["pattern"], row.get("flags", ""))
+        assert need_of(row["pattern"], row.get("flags", "")) == derive(row["pattern"], row.get("flags", ""))
 
 
 # Pieces that patterns half match; and what the readings look for.

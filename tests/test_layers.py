@@ -58,6 +58,7 @@ LIBRARIES = {
     "tqdm": ({"experiments"}, False),
     "pyarrow": ({"experiments"}, False),
     "tiktoken": ({"text"}, False),
+    "re2": ({"rules"}, True),
     "rjieba": ({"text"}, False),
     "litellm": ({"models"}, False),
     "faiss": ({"knowhub"}, False),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import pickle
@@ -19,11 +18,12 @@ from hypothesis import strategies as st
 
 import openclaw_lab as lab
 from openclaw_lab.config import RedactionConfig
-from openclaw_lab.errors import DataError, LabError, MissingExtra, RuleError
+from openclaw_lab.errors import DataError, LabError, RuleError
 from openclaw_lab.messages import Message, ToolCall
-from openclaw_lab.redaction import engine, recognisers
-from openclaw_lab.redaction.candidates import Gates
+from openclaw_lab.redaction import recognisers
+from openclaw_lab.redaction.candidates import Candidates
 from openclaw_lab.redaction.corpus import corpus
+from openclaw_lab.redaction.keys import number_name
 from openclaw_lab.redaction.numbering import KeyMap, restore
 from openclaw_lab.redaction.redactor import Redactor, preset_rules, redact
 from openclaw_lab.redaction.settle import TURNS, blocks, settle
@@ -353,14 +353,6 @@ def test_a_bad_configuration(tmp_path: Path, row: dict[str, Any], off: tuple[str
     assert words in str(error.value)
 
 
-def test_an_engine_that_is_not_known_or_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RuleError, match="expected one of re, hyperscan"):
-        Redactor(engine="grep")
-    monkeypatch.setitem(__import__("sys").modules, "hyperscan", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'openclaw-lab\[fast\]'"):
-        engine.HyperscanGates(())
-
-
 # --- properties ---------------------------------------------------------------------------------------------------
 
 
@@ -394,10 +386,13 @@ def test_json_stays_json(small: Redactor, value: Any, spaced: bool) -> None:
     clean = json.loads(small.redact(text).text)
     assert clean == small.redact_value([value])
 
-    def shape(one: Any) -> Any:
+    def shape(one: Any, key: str = "") -> Any:
         if isinstance(one, dict):
-            return {key: shape(each) for key, each in one.items()}
-        return [shape(each) for each in one] if isinstance(one, list) else one if not isinstance(one, str) else ""
+            return {name: shape(each, name) for name, each in one.items()}
+        if isinstance(one, list):
+            return [shape(each, key) for each in one]
+        number = isinstance(one, int) and not isinstance(one, bool) and number_name(key, str(one))
+        return "" if number or isinstance(one, str) else one
 
     assert shape(clean) == shape([value])
 
@@ -448,7 +443,7 @@ def test_numbers_are_put_back(numbered: Redactor, texts: list[str]) -> None:
 @given(TEXTS)
 def test_candidates_leave_out_nothing(small: Redactor, text: str) -> None:
     for redactor in (small, STRICT):
-        named = Gates(redactor.rules).of(text)
+        named = Candidates(redactor.rules).of(text)
         assert [rule.id for rule in redactor.rules if rule not in named and list(find(rule, text))] == []
 
 
@@ -656,19 +651,7 @@ def test_the_seed_is_what_node_makes_of_it() -> None:
     assert sum(text != clean for text, clean in zip(texts, wanted, strict=True)) > 500
 
 
-# --- the engine ---------------------------------------------------------------------------------------------------
-
-
-@settings(deadline=None, max_examples=100)
-@given(st.lists(TEXTS | VALUES.map(lambda value: json.dumps([value], ensure_ascii=False)), max_size=6))
-def test_the_engine_changes_nothing(texts: list[str]) -> None:
-    pytest.importorskip("hyperscan")
-    assert _fast().redact_many(texts) == [STRICT.redact(text) for text in texts]
-
-
-@functools.cache
-def _fast() -> Redactor:
-    return Redactor(engine="hyperscan")
+# --- many texts --------------------------------------------------------------------------------------------------
 
 
 def test_many_are_as_each(small: Redactor) -> None:
@@ -680,4 +663,4 @@ def test_many_are_as_each(small: Redactor) -> None:
 
 def test_speed_is_measured() -> None:
     named = [what for what, seconds in redaction_costs(corpus(5_000), runs=1) if seconds >= 0]
-    assert named[:2] == ["the seed's nine", f"default, {len(STRICT.rules)} rules"]
+    assert named == ["the seed's nine", f"default, {len(STRICT.rules)} rules"]

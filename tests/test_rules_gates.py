@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
+import types
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,9 @@ from openclaw_lab.redaction.redactor import preset_rules
 from openclaw_lab.rules.gate import CLASSES, gate_of
 from openclaw_lab.rules.lint import lint
 from openclaw_lab.rules.pattern import compile_js
-from openclaw_lab.rules.relaxed import relaxed
+from openclaw_lab.rules.relaxed import escaped, relaxed_form
 from openclaw_lab.rules.rule import Rule, all_rules, combined, load_rules, switched_on
-from openclaw_lab.rules.tree import parsed
+from openclaw_lab.rules.sieve import Sieve, Sought
 
 
 @pytest.mark.parametrize(
@@ -107,6 +110,8 @@ PARTS = st.sampled_from(
         r"\w{2,3}",
         "[^a]",
         "中",
+        "中?",
+        "[中文]{2}",
         "(a)",
         "^",
         "$",
@@ -135,14 +140,49 @@ def test_every_match_holds_its_gate(pattern: str, text: str, ignore: bool) -> No
 
 @settings(deadline=None, max_examples=400)
 @given(st.lists(PARTS, min_size=1, max_size=6).map("".join), st.text("ab1-c3x中A", max_size=14), st.booleans())
-def test_the_relaxed_pattern_finds_as_much(pattern: str, text: str, border: bool) -> None:
-    compiled = compile_js(pattern)
-    found = any(match.end() > match.start() for match in compiled.finditer(text))
-    loose = relaxed(parsed(compiled), border)
-    if found and loose:
-        import re
+def test_a_relaxed_pattern_finds_as_much(pattern: str, text: str, ignore: bool) -> None:
+    compiled = compile_js(pattern, "i" if ignore else "")
+    for match in compiled.finditer(text):
+        made = Sieve([Sought((), partial(relaxed_form, compiled))])
+        # In any part of the text that holds the match, too.
+        for part in (text, text[match.start() :], match.group()):
+            assert match.end() == match.start() or made.of(part.encode())
 
-        assert re.search(loose.encode(), text.encode(), re.DOTALL | re.MULTILINE)
+
+@settings(deadline=None, max_examples=200)
+@given(st.text("ab1-c3x中A", max_size=14), st.lists(st.sampled_from(["ab", "1", "x-", "中", "A"]), max_size=4))
+def test_a_sieve_names_what_is_there(text: str, words: list[str]) -> None:
+    pairs = [(one, other) for one in ["", *words] for other in words]
+    made = Sieve([Sought((escaped(one),) if one else (), partial(escaped, other), one) for one, other in pairs])
+    for each in (made, pickle.loads(pickle.dumps(made))):
+        for _ in range(2):  # an answer that is remembered is the same
+            assert each.of(text.encode()) == [at for at, pair in enumerate(pairs) if all(one in text for one in pair)]
+
+
+def sieve(*rows: tuple[tuple[str, ...], str]) -> Sieve:
+    return Sieve([Sought(needs, partial(str, form)) for needs, form in rows])
+
+
+def test_what_the_engine_cannot_take_is_always_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = sieve(((), "a"), ((), "(?<=a)b"), (("b{2000}",), "c"), ((), ""))
+    assert odd.of(b"") == [1, 3]
+    assert odd.of(b"xc") == [1, 2, 3]
+    monkeypatch.setattr("openclaw_lab.rules.sieve.MEMORY", 1)
+    big = sieve(((), "a"), ((), "|".join(f"{end}[a-c]{{900}}" for end in range(300))))
+    assert big.of(b"") == [0, 1]
+    monkeypatch.setattr("openclaw_lab.rules.sieve.re2.Set", _Failing)
+    assert sieve(((), "[a-z]{9}"), (("b",), "c")).of(b"") == [0, 1]
+
+
+class _Failing:
+    """A set that runs out of memory in each text."""
+
+    def __init__(self) -> None:
+        self._set = types.SimpleNamespace(Match=lambda _: [])
+        self.Add = lambda _: 0
+        self.Compile = lambda: None
+
+    SearchSet = classmethod(lambda cls, _: cls())
 
 
 # --- slow patterns ------------------------------------------------------------------------------------------------

@@ -48,6 +48,8 @@ TABLE: dict[str, tuple[list[str], list[str]]] = {
         ["110101900307461", "320106840229123"],
         ["110101901307461", "110101850229123", "991101900307461", "11010190030746", ""],
     ),
+    "cn_mobile": (["13812345678", "138 1234 5678"], ["订单号13812345678", "order id 13812345678", "", "１３"]),
+    "email": (["ada@x.org", "张三@x.org", ""], ["://user:pw@"]),
     "cpf": (["529.982.247-25", "52998224725"], ["529.982.247-26", "111.111.111-11", "529.982.247", ""]),
     "iban": (
         [
@@ -75,6 +77,8 @@ TABLE: dict[str, tuple[list[str], list[str]]] = {
             "01.2.3.4",
             "255.255.255.0",
             "169.254.169.254",
+            "1.3.6.1",
+            "2.5.29.15",
             "1.2.3.x",
             "",
             "１.2.3.4",
@@ -85,7 +89,6 @@ TABLE: dict[str, tuple[list[str], list[str]]] = {
         [
             "fe80::1",
             "2001:db8::8a2e:370:7334",
-            "::1",
             "::ffff:192.0.2.1",
             "2001:db8::/32",
             "fe80::1%eth0",
@@ -96,6 +99,9 @@ TABLE: dict[str, tuple[list[str], list[str]]] = {
         ],
         [
             "::",
+            "::1",
+            "::1/128",
+            "0:0:0:0:0:0:0:1",
             "dead::",
             "dead::beef",
             "12:34:56",
@@ -172,9 +178,26 @@ TABLE: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "password": (
-        ["Walnut!93x", "hunter2", "abcd1234", "8675309", "four-plain-words-here", "Sequoia!红叶12", "P@ssw0rd"],
+        [
+            "Walnut!93x",
+            "hunter2",
+            "abcd1234",
+            "8675309",
+            "four-plain-words-here",
+            "Sequoia!红叶12",
+            "P@ssw0rd",
+            "p@ss w0rd",
+            "correct horse battery staple",
+            "Tr0ub4dor &3",
+            "hunter2 ",
+        ],
         [
             "",
+            "please enter your password",
+            "at least 8 characters",
+            "sha256 or base64",
+            "    ",
+            "a b c d",
             "abc",
             "password",
             "密码",
@@ -210,7 +233,7 @@ TABLE: dict[str, tuple[list[str], list[str]]] = {
         ["sha256", "OAuth2", "step-12", "col_name_2", "reset", "utf-8", "a/b2c3d4", "100%2", "secret"],
     ),
     "url_password": (
-        ["s3cret", "pass-word", "postgres", "密码1"],
+        ["s3cret", "pass-word", "postgres", "密码1", "pw"],
         ["password", "${PASS}", "<password>", "****", "{{pw}}", "%PW%"],
     ),
     "url_secret": (

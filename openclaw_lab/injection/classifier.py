@@ -21,7 +21,6 @@ from openclaw_lab.config import InjectionConfig
 from openclaw_lab.errors import ConfigError, DataError, LabError
 from openclaw_lab.files import write_bytes
 from openclaw_lab.injection.features import BITS, FEW, Bags, Codes, Places
-from openclaw_lab.injection.letters import words_of
 from openclaw_lab.injection.verdict import Hit
 from openclaw_lab.injection.views import is_plain, lower, views
 
@@ -112,7 +111,7 @@ class ClassifierScorer:
     def __call__(self, text: str) -> tuple[float, tuple[Hit, ...]]:
         """The score of the most suspicious sentence in any reading of the text, and the sentences that weigh."""
         low = lower(text)
-        if is_plain(text, low, words_of(low)):
+        if is_plain(text, low):
             logits, spans = self._read(text)
         else:
             logits, spans = np.zeros(0), []

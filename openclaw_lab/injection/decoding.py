@@ -104,6 +104,15 @@ _WORD = re.compile("[a-z]+")
 _NO_CODE = bytes(code for code in range(256) if chr(code) not in "012.-<~")
 _BLOB = re.compile(rb"(?![0-9a-f]+$)[a-z0-9]{16}|(?:[2-7][0-9a-f]){12}")
 
+# Each text that `may_encode` holds one of these (RE2, whatever the case).
+MAY_ENCODE = (
+    r"%[0-9a-f]{2}|&[#a-z]|\\[ux0-7]",
+    r"011[01]| 20 |<~| \.- | -\. ",
+    "[a-z0-9]{16}",
+    "|".join(sorted(word.decode() for word in _TURNED)),
+    "|".join(_MIRRORED_HAN),
+)
+
 
 def may_encode(text: str, odd: Sequence[bytes]) -> bool:
     """Whether anything may be encoded in a text in lower case; `odd` holds its words that `is_encoded` notes."""

@@ -38,6 +38,8 @@ class Detector:
 
     def detect(self, text: str) -> Detection:
         """Look at one text: how much it looks like an injection, and whether that is as much as the threshold."""
+        if not isinstance(text, str):
+            raise TaskError("Detector.detect", f"a {type(text).__name__}", "one text, a str")
         score, hits = self._scorer(text)
         return Detection(score, score >= self._config.threshold, hits)
 

@@ -17,95 +17,43 @@ _GAP = rf"(?:\s{{0,2}}{_SIGNS}\s{{0,2}}|\n)"
 _APART = re.compile(rf"[a-z0-9@$!](?<![a-z0-9].){_GAP}[a-z0-9@$!](?:{_GAP}[a-z0-9@$!](?![a-z0-9])){{3,400}}")
 _BETWEEN = re.compile(r"(?<=[a-z0-9@$!])[^a-z0-9@$!]+(?=[a-z0-9@$!])")
 _HAN = "\u3400-\u9fff"
-_HAN_APART = re.compile(rf"[ \t._*|/~^+\-·•\u3000](?<=[{_HAN}].)[ ._*|/~^+\-·•]{{0,2}}(?=[{_HAN}])")
+# A sign between two characters; or blanks (after a full stop, too) beside one that stands alone, for Chinese has
+# blanks between phrases.
+_HAN_SIGN = r"[ \t\u3000]?(?:[_*|/~^+\-·•]|\.(?!\s))"
+_HAN_BLANK = r"\.?[ \t\u3000]"
+_HAN_APART = re.compile(
+    rf"{_HAN_SIGN}(?:(?<=[{_HAN}].)|(?<=[{_HAN}][ \t\u3000].))[ ._*|/~^+\-·•]{{0,2}}(?=[{_HAN}])"
+    rf"|{_HAN_BLANK}(?:(?<=(?<![{_HAN}])[{_HAN}].)|(?<=(?<![{_HAN}])[{_HAN}]\..))[ \t\u3000]{{0,2}}(?=[{_HAN}])"
+    rf"|{_HAN_BLANK}(?:(?<=[{_HAN}].)|(?<=[{_HAN}]\..))[ \t\u3000]{{0,2}}(?=[{_HAN}](?![{_HAN}]))"
+)
 # Three words or more joined by one kind of sign.
 _JOINED = re.compile(r"[a-z]{2,20}([-_.+*/|])[a-z]{1,20}(?:\1[a-z]{1,20})+")
-_WORDS = re.compile(
-    "|".join(
-        sorted(
-            [
-                "ignore",
-                "disregard",
-                "forget",
-                "override",
-                "bypass",
-                "reveal",
-                "show",
-                "print",
-                "repeat",
-                "display",
-                "output",
-                "send",
-                "email",
-                "forward",
-                "transfer",
-                "delete",
-                "disobey",
-                "obey",
-                "follow",
-                "stop",
-                "all",
-                "any",
-                "the",
-                "previous",
-                "prior",
-                "above",
-                "earlier",
-                "your",
-                "you",
-                "are",
-                "now",
-                "new",
-                "instructions",
-                "instruction",
-                "rules",
-                "guidelines",
-                "orders",
-                "commands",
-                "prompt",
-                "system",
-                "developer",
-                "mode",
-                "password",
-                "secret",
-                "user",
-                "users",
-                "owner",
-                "do",
-                "not",
-                "tell",
-                "me",
-                "say",
-                "that",
-                "this",
-                "and",
-                "everything",
-                "restrictions",
-                "without",
-                "to",
-                "from",
-                "of",
-                "is",
-                "in",
-                "a",
-                "pay",
-                "call",
-                "tool",
-                "every",
-                "message",
-                "hate",
-            ],
-            key=len,
-            reverse=True,
-        )
-    )
-)
+_ORDERS = (
+    "ignore", "disregard", "forget", "override", "bypass", "reveal", "show", "print", "repeat", "display", "output",
+    "send", "email", "forward", "transfer", "delete", "disobey", "obey", "follow", "stop", "all", "any", "the",
+    "previous", "prior", "above", "earlier", "your", "you", "are", "now", "new", "instructions", "instruction",
+    "rules", "guidelines", "orders", "commands", "prompt", "system", "developer", "mode", "password", "secret",
+    "user", "users", "owner", "do", "not", "tell", "me", "say", "that", "this", "and", "everything", "restrictions",
+    "without", "to", "from", "of", "is", "in", "a", "pay", "call", "tool", "every", "message", "hate",
+)  # fmt: skip
+_WORDS = re.compile("|".join(sorted(_ORDERS, key=len, reverse=True)))
+_LONG_ONES = frozenset(word for word in _ORDERS if len(word) > 2)
 
-_PARTED = re.compile(r"[-_.+*/|](?<=[a-z].)[a-z]{1,20}[-_.+*/|](?=[a-z])")
 _KEPT = frozenset((string.ascii_lowercase + string.digits).encode())
 _BLANKS = bytes(code if code in _KEPT else 32 for code in range(256))
+# Each text that `part_words` changes holds this (RE2, whatever the case).
+_KNOWN = f"(?:{'|'.join(sorted(_LONG_ONES))})"
+JOINED_WORDS = rf"{_KNOWN}[-_.+*/|](?:[a-z]{{1,20}}[-_.+*/|]){{0,}}{_KNOWN}"
 # Letters that hardly stand by themselves in English.
 ALONE = frozenset(char.encode() for char in "bcdefghjklmnopqruvwxyz")
+# Each text that `may_be_apart` holds one of these (RE2, whatever the case).
+_LONE = "[bcdefghjklmnopqruvwxyz]"
+MAY_BE_APART = (
+    rf"(?:^|[^a-z0-9]){_LONE}(?:[^a-z0-9](?:.*[^a-z0-9])?{_LONE}){{2}}(?:[^a-z0-9]|$)",
+    rf"[{_HAN}][ \t\x{{3000}}]?(?:[_*|/~^+\-·•][ ._*|/~^+\-·•]{{0,2}}|\.[._*|/~^+\-·•]{{0,2}})[{_HAN}]",
+    rf"(?:\A|[^{_HAN}])[{_HAN}]\.?[ \t\x{{3000}}]{{1,3}}[{_HAN}]",
+    rf"[{_HAN}]\.?[ \t\x{{3000}}]{{1,3}}[{_HAN}](?:[^{_HAN}]|\z)",
+)
 # Words that are remembered, and shorter than which they are: longer ones do not come again.
 _REMEMBERED, _LONG = 50_000, 40
 
@@ -165,7 +113,11 @@ def _parted(start: int, run: str, gap: str) -> Iterator[tuple[int, int, str]]:
 
 
 def part_words(text: str) -> str:
-    """Three or more words that are joined by one sign, with spaces between them; nothing changes its place."""
-    if not _PARTED.search(text):
-        return text
-    return _JOINED.sub(lambda match: match.group().replace(match.group(1), " "), text)
+    """Words of an order that are joined by one sign, with spaces between them; nothing changes its place."""
+    return _JOINED.sub(_parted_run, text)
+
+
+def _parted_run(match: re.Match[str]) -> str:
+    """Three words or more, with spaces between them if two are known: names in code have as many."""
+    run, sign = match.group(), match.group(1)
+    return run.replace(sign, " ") if sum(word in _LONG_ONES for word in run.split(sign)) > 1 else run

@@ -1,9 +1,9 @@
-"""A pattern in, what a text must hold for a hit out: sets of keys, of each of which it holds one.
+"""A pattern in, what a text must hold for a hit out: one of some keys, the rarest that the parse tree proves.
 
 A key of ASCII letters and digits is a whole word of the text, or the end or the beginning of one where `PART` stands
-before or after it; any other key is a part of the text. A pattern has a list of
-needs for each of its alternatives. They are read off the parse tree, so that they cannot change what is found, and kept
-in `rules/needs.json` with a digest of the pattern; those of a pattern that is not there are derived again.
+before or after it; any other key is a part of the text. What a pattern needs is read off its parse tree, so that it
+cannot change what is found, and kept in `rules/needs.json` with a digest of the pattern; that of a pattern which is not
+there is derived again.
 """
 
 from __future__ import annotations
@@ -19,20 +19,18 @@ from typing import Any
 
 from openclaw_lab.files import read_text
 from openclaw_lab.rules.pattern import compile_js
+from openclaw_lab.rules.relaxed import escaped
 from openclaw_lab.rules.tree import DIGITS, WORD, Node, Nodes, parsed
 
-# One of these keys is in a text with a hit; all of the needs of one alternative are met.
+# One of these keys is in a text with a hit; none where nothing is known.
 Need = tuple[str, ...]
-Needs = tuple[tuple[Need, ...], ...]
 
 PART = "…"
 CACHE = Path(__file__).with_name("rules") / "needs.json"
 WORD_CHARS = frozenset(string.ascii_lowercase + string.digits)
 
-# Strings that are kept of a piece, and of neighbours taken together; needs and alternatives of a pattern.
-_STRINGS, _JOINED, _NEEDS, _ALTERNATIVES = 3000, 400, 4, 5
-# A need that so many messages meet is no help; needs that so few meet together are enough.
-_COMMON, _ENOUGH = 0.8, 0.0002
+# Strings that are kept of a piece, and of neighbours taken together; alternatives of a pattern.
+_STRINGS, _JOINED, _ALTERNATIVES = 3000, 400, 5
 # Members of a class that are told apart.
 _FEW = 6
 _ALNUM = DIGITS | sum(1 << ord(char) for char in string.ascii_letters)
@@ -51,18 +49,41 @@ _PART = re.compile(f"[^{_ANY}{_LETTER}{_EDGE}a-z0-9]+")
 _Strings = frozenset[str] | None  # all that a piece can be; None: too many
 
 
-def needs_of(pattern: str, flags: str = "") -> Needs:
-    """The needs of each alternative of a pattern; none where one of them has none."""
+def need_of(pattern: str, flags: str = "") -> Need:
+    """The keys of which each text with a hit holds one."""
     stored = _cache()["rules"].get(_digest(pattern, flags))
-    return _tuples(stored) if stored is not None else derive(pattern, flags)
+    return tuple(stored) if stored is not None else derive(pattern, flags)
 
 
-def derive(pattern: str, flags: str = "") -> Needs:
-    """`needs_of`, read off the pattern itself."""
+def derive(pattern: str, flags: str = "") -> Need:
+    """`need_of`, read off the pattern itself."""
     if "\\B" in pattern:  # an edge that is none
         return ()
     alternatives = [_needs(each, _ANY, _ANY) for each in _alternatives(_flat(parsed(compile_js(pattern, flags))))]
-    return tuple(tuple(_best(each)) for each in alternatives) if all(alternatives) else ()
+    if not all(alternatives):
+        return ()
+    return tuple(sorted({key for each in alternatives for key in each[0][1]}))
+
+
+def commonest(need: Need) -> str:
+    """The key that most messages hold; empty where there is none."""
+    return max(need, key=share, default="")
+
+
+def finder(need: Need) -> str:
+    """The RE2 pattern over bytes that finds the keys of a need in a text in lower case, a line break before and after.
+
+    Not with `\\b`, for which `_` is a letter, and not with `\\A`, which makes the automaton of many patterns explode.
+    """
+    return "|".join(map(_found, need))
+
+
+def _found(key: str) -> str:
+    word = key.strip(PART)
+    if not WORD_CHARS.issuperset(word):
+        return escaped(key)
+    edge = "[^0-9a-z]"
+    return f"{'' if key.startswith(PART) else edge}{word}{'' if key.endswith(PART) else edge}"
 
 
 def _alternatives(nodes: Nodes) -> list[Nodes]:
@@ -74,7 +95,7 @@ def _alternatives(nodes: Nodes) -> list[Nodes]:
 
 
 def update(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the needs of all rules, as the rows of a rule file, to the cache."""
+    """Write what all rules need, as the rows of a rule file, to the cache."""
     found = {
         _digest(row["pattern"], row.get("flags", "")): derive(row["pattern"], row.get("flags", "")) for row in rows
     }
@@ -91,10 +112,6 @@ def _cache() -> Any:
 
 def _digest(pattern: str, flags: str) -> str:
     return hashlib.sha256(f"{flags}/{pattern}".encode()).hexdigest()[:16]
-
-
-def _tuples(stored: Sequence[Sequence[Sequence[str]]]) -> Needs:
-    return tuple(tuple(tuple(need) for need in each) for each in stored)
 
 
 # --- what a piece of a pattern can be -------------------------------------------------------------------------------
@@ -254,15 +271,3 @@ def _priced(keys: Iterator[str]) -> tuple[float, Need]:
 def share(key: str) -> float:
     """How many messages hold a key."""
     return _MORE * (PART in key) + (float(_cache()["common"].get(key, 0)) / 1000 or _RARE)
-
-
-def _best(needs: Sequence[tuple[float, Need]]) -> Iterator[Need]:
-    """The rarest needs, until a text that holds all of them is rare; no common one, and none that another implies."""
-    left, kept = 1.0, list[frozenset[str]]()
-    for cost, need in needs:
-        if len(kept) == _NEEDS or left < _ENOUGH or (kept and cost > _COMMON):
-            break
-        if not any(each.issubset(need) for each in kept):
-            kept.append(frozenset(need))
-            left *= min(cost, 1)
-            yield need

@@ -3,7 +3,7 @@
 How a score comes about (the exported plugin does the same):
 
 1. Each reading of the text (`views`) is in lower case; a rule of `rules/rules.json` is searched in it only where what
-   it needs is there (`gate`), at most `MOST` times.
+   it needs is there (`needs`, `sieve`), at most `MOST` times.
 2. A hit weighs what `rules/weights.json` says under the rule's id (`default` for a rule that is not there), times the
    factors of the dampers that hold at its place (`damping`). What it covers of the source are its `start` and `end`.
 3. Hits within `WINDOW` characters of the source support each other: of each type the heaviest counts, and the score is
@@ -19,7 +19,7 @@ import functools
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,22 +28,49 @@ from openclaw_lab.config import InjectionConfig
 from openclaw_lab.errors import RuleError
 from openclaw_lab.files import read_text
 from openclaw_lab.injection.damping import Damping
-from openclaw_lab.injection.gate import RuleGate, Weighted
-from openclaw_lab.injection.letters import words_of
-from openclaw_lab.injection.needs import needs_of
+from openclaw_lab.injection.needs import Need, commonest, finder, need_of
 from openclaw_lab.injection.verdict import Hit
-from openclaw_lab.injection.views import View, has_plainer, is_plain, lower, plain_views, views
+from openclaw_lab.injection.views import JOINED, PLAIN, View, lower, plain_views, traits, views
 from openclaw_lab.knobs import nearest
 from openclaw_lab.rules.lint import lint
+from openclaw_lab.rules.pattern import compile_js, python_source
+from openclaw_lab.rules.relaxed import relaxed
 from openclaw_lab.rules.rule import Rule, all_rules
+from openclaw_lab.rules.sieve import Sieve, Sought
+from openclaw_lab.rules.tree import parse
 
 # Places of one rule that are looked at in one reading; characters within which hits support each other; fewest that a
 # hit must weigh to be reported.
 MOST, WINDOW, LEAST = 20, 400, 0.05
 
+# Relaxed patterns that are looked for together: each has gaps, and the automaton of many would be large.
+_GROUP = 4
+
 # A capital letter, and not a class such as `\W`.
 _CAPITAL = re.compile(r"(?<!\\)[A-Z]")
 _FOLDER = Path(__file__).with_name("rules")
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """A rule, what a hit of it weighs, and what a text needs for one; it is compiled at first use."""
+
+    id: str
+    type: str
+    weight: float
+    pattern: str
+    flags: str = ""
+    need: Need = ()
+
+    @property
+    def compiled(self) -> re.Pattern[str]:
+        """The pattern for Python."""
+        return _compiled(self.pattern, self.flags, self.id)
+
+
+@functools.cache
+def _compiled(pattern: str, flags: str, rule_id: str) -> re.Pattern[str]:
+    return compile_js(pattern, flags, rule_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +86,8 @@ class RuleScorer:
 
     def __init__(self, config: InjectionConfig) -> None:
         self._views = frozenset(config.views)
-        self._gate = RuleGate(_chosen(config))
+        self._rules = _chosen(config)
+        self._sieve = Sieve([_sought(each) for each in self._rules], _GROUP)
         self._damping = _damping()
 
     def __call__(self, text: str) -> tuple[float, tuple[Hit, ...]]:
@@ -72,19 +100,30 @@ class RuleScorer:
     def weighed(self, text: str) -> list[Weighed]:
         """Every hit that counts with its weight, in the order of the text; of one rule at one place the heaviest."""
         low = lower(text)
-        words = words_of(low)
-        rules = self._gate.rules(low, words)
-        plain = is_plain(text, low, words) and not has_plainer(text)
-        if plain and not rules:
-            return []
+        state = traits(text, low)
+        if state == PLAIN:
+            rules = self._held(low)
+            return self._weighed([(View("plain", low, range(len(low) + 1)), rules)]) if rules else []
+        if state == JOINED:
+            read = plain_views(low, self._views)
+            rules = self._held("\n".join(view.text for view in read))
+            return self._weighed((view, rules) for view in read) if rules else []
+        return self._weighed((view, self._held(view.text)) for view in views(text, self._views))
+
+    def _weighed(self, read: Iterable[tuple[View, Sequence[Weighted]]]) -> list[Weighed]:
+        """What rules find in readings, with what it weighs."""
         best: dict[tuple[str, int, int], Weighed] = {}
-        for view in plain_views(low, self._views) if plain else views(text, self._views):
-            held = rules if view.text == low else self._gate.rules(view.text, words_of(view.text))
-            for each in self.hits(view, held):
+        for view, rules in read:
+            for each in self.hits(view, rules):
                 key = (each.hit.rule, each.hit.start, each.hit.end)
                 if key not in best or best[key].weight < each.weight:
                     best[key] = each
         return sorted(best.values(), key=lambda each: (each.hit.start, each.hit.end, each.hit.rule))
+
+    def _held(self, low: str) -> list[Weighted]:
+        """The rules that could hit in a text in lower case."""
+        numbers = self._sieve.of(f"\n{low}\n".encode("utf-8", "surrogatepass"))
+        return [self._rules[number] for number in numbers] if numbers else []
 
     def hits(self, view: View, rules: Iterable[Weighted]) -> Iterator[Weighed]:
         """What the rules find in one reading, with what it weighs."""
@@ -126,6 +165,15 @@ def _chosen(config: InjectionConfig) -> list[Weighted]:
     return [each for each in chosen.values() if each.id not in off]
 
 
+def _sought(rule: Weighted) -> Sought:
+    # Rules with the same common word come up together.
+    return Sought((finder(rule.need),) if rule.need else (), functools.partial(_relaxed, rule), commonest(rule.need))
+
+
+def _relaxed(rule: Weighted) -> str:
+    return relaxed(parse(*python_source(rule.pattern, rule.flags, rule.id)))
+
+
 def _own(rule: Rule) -> Weighted:
     """A rule of the config's own: looked for in every text, as heavy as the built-in rule that it replaces.
 
@@ -142,7 +190,7 @@ def _built_in() -> tuple[Weighted, ...]:
     table = _table()["rules"]
     return tuple(
         Weighted(row["id"], row["type"], table[row["id"]]["weight"], row["pattern"], row.get("flags", ""),
-                 needs_of(row["pattern"], row.get("flags", "")))
+                 need_of(row["pattern"], row.get("flags", "")))
         for row in json.loads(read_text(_FOLDER / "rules.json"))
     )  # fmt: skip
 

@@ -21,8 +21,18 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from openclaw_lab.injection.confusables import LOOKALIKES, has_lookalikes
-from openclaw_lab.injection.decoding import escapes, is_encoded, may_encode, mirrored, payloads, rotated
-from openclaw_lab.injection.letters import ALONE, Noted, join_letters, may_be_apart, part_words, words_of
+from openclaw_lab.injection.decoding import MAY_ENCODE, escapes, is_encoded, may_encode, mirrored, payloads, rotated
+from openclaw_lab.injection.letters import (
+    ALONE,
+    JOINED_WORDS,
+    MAY_BE_APART,
+    Noted,
+    join_letters,
+    may_be_apart,
+    part_words,
+    words_of,
+)
+from openclaw_lab.rules.sieve import Patterns
 
 # Encodings within encodings; readings of one text.
 MAX_DEPTH, MAX_VIEWS = 3, 40
@@ -60,6 +70,21 @@ _ODD = re.compile(
 # Nothing is left without these in a text that holds neither a control character nor what `_LEET` asks for.
 _LEET_MARKS = b"0134578$@!|"
 _NO_MARKS = bytes(code for code in range(9, 256) if not (14 <= code < 32 or code == 127 or code in _LEET_MARKS))
+PLAIN, JOINED, PLAINER, DISGUISED = "plain", "joined", "plainer", "disguised"
+# What `traits` looks for, told fast and a little too often.
+_SUSPECT = Patterns(
+    enumerate(
+        [
+            f"(?i){JOINED_WORDS}",
+            _ODD.pattern,
+            _COMPATIBLE.pattern,
+            "(?i)(?:[g-z][0134578$]|[a-z][@!|])[a-z]|[a-z][0134578$][g-z]|(?:^|[^a-z0-9])[0134578$][a-z]{0,3}[g-z]",
+            *(f"(?i){pattern}" for pattern in (*MAY_ENCODE, *MAY_BE_APART)),
+        ]
+    ),
+    utf8=True,
+)
+_ONLY_JOINED = [0, *_SUSPECT.nothing]
 # Words that may be part of a disguise.
 _NOTED = Noted(lambda word: word in ALONE or is_encoded(word))
 _LETTERS = str.maketrans("0134578@$", "oieastbas")
@@ -89,30 +114,43 @@ def views(text: str, names: Collection[str]) -> Iterator[View]:
     return itertools.islice(_views(View("plain", text, range(len(text) + 1)), frozenset(names), 0), MAX_VIEWS)
 
 
-def is_plain(text: str, low: str, words: Iterable[bytes]) -> bool:
-    """Whether no view shows words that the text does not hold; `low` and `words` are its lower case and words."""
+def is_plain(text: str, low: str) -> bool:
+    """Whether no view shows words that the text does not hold; `low` is its lower case."""
+    return traits(text, low) != DISGUISED
+
+
+def traits(text: str, low: str) -> str:
+    """What stands in a text beside plain words.
+
+    PLAIN: nothing; JOINED: perhaps words joined by signs; PLAINER: a character that has a plainer form, be it only a
+    quotation mark; DISGUISED: perhaps words that only a view shows.
+    """
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair
+        return DISGUISED
+    seen = _SUSPECT.match(data)
+    if seen == _SUSPECT.nothing:
+        return PLAIN
+    if seen == _ONLY_JOINED:
+        return JOINED
     if not low.isascii() and _ODD.search(text):
-        return False
-    marks = low.encode("utf-8", "surrogatepass").translate(None, _NO_MARKS)
+        return DISGUISED
+    marks = data.translate(None, _NO_MARKS)
     if marks and (marks.translate(None, _LEET_MARKS) or _LEET.search(low)):
-        return False
-    odd = _NOTED.of(words)
-    return not (may_encode(low, odd) or may_be_apart(low, odd))
+        return DISGUISED
+    odd = _NOTED.of(words_of(low))
+    if may_encode(low, odd) or may_be_apart(low, odd):
+        return DISGUISED
+    return PLAINER if not low.isascii() and _COMPATIBLE.search(text) else JOINED
 
 
-def has_plainer(text: str) -> bool:
-    """Whether a character has a plainer form, be it only that of a quotation mark."""
-    return not text.isascii() and _COMPATIBLE.search(text) is not None
-
-
-def plain_views(low: str, names: Collection[str]) -> Iterator[View]:
-    """The readings of a text that `is_plain` finds plain: itself, in lower case, and its joined words set apart."""
+def plain_views(low: str, names: Collection[str]) -> list[View]:
+    """The readings of a text that is PLAIN or JOINED: itself, in lower case, and its joined words set apart."""
     places = range(len(low) + 1)
-    yield View("plain", low, places)
-    if "spacing" in names:
-        parted = part_words(low)
-        if parted != low:
-            yield View("spacing", parted, places)
+    parted = part_words(low) if "spacing" in names else low
+    plain = View("plain", low, places)
+    return [plain] if parted == low else [plain, View("spacing", parted, places)]
 
 
 def _views(source: View, names: frozenset[str], depth: int) -> Iterator[View]:

@@ -81,10 +81,10 @@ def search_cost(words: Sequence[str], entries: int = 100_000, queries: int = 40)
 def save_cost(words: Sequence[str], saves: int = 1_000, *, detecting: bool = True) -> tuple[float, float]:
     """Seconds of a durable save whose vector costs nothing, and of a bare durable insert of as many bytes; medians.
 
-    With `detecting`, each text is looked at for injections by the detector of the settings, else by none.
+    With `detecting`, each text is looked at for injections by the store's own detector, else by none.
     """
     chance, given = random.Random(0), _Given(_random(np.random.default_rng(0), 2 * saves))
-    detector = Detector() if detecting else Detector(scorer=lambda _: 0.0)
+    detector = None if detecting else Detector(scorer=lambda _: 0.0)
     with (
         tempfile.TemporaryDirectory() as folder,
         KnowHub.open(folder, embedder=given, detector=detector) as kb,

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from openclaw_lab.messages import Message
+from openclaw_lab.redaction.given import no_text, texts_of
+from openclaw_lab.redaction.json_text import json_number
 from openclaw_lab.redaction.numbering import KeyMap, Numbers, restore
 from openclaw_lab.redaction.spans import Found, Redaction, replaced
 from openclaw_lab.redaction.stream import Stream
@@ -36,18 +38,20 @@ class Conversation:
 
     def redact(self, text: str) -> Redaction:
         """Remove what is found."""
+        if not isinstance(text, str):
+            raise no_text("redact", text)
         return self._finished(text, self._redactor.plain(text))
 
     def redact_many(self, texts: Iterable[str]) -> list[Redaction]:
         """`redact` for each text, in order."""
-        texts = list(texts)
+        texts = texts_of("redact_many", texts)
         plain = self._redactor.plain_many(texts)
         if not self._redactor.numbered:
             return plain
         return [self._finished(text, each) for text, each in zip(texts, plain, strict=True)]
 
     def redact_value(self, value: Any) -> Any:
-        """A JSON-like value with its strings redacted; keys, numbers and everything else stay."""
+        """A JSON-like value with its strings redacted, and numbers whose keys tell of a secret; all else stays."""
         return redacted_value(value, self._leaf)
 
     def redact_message(self, message: Message | Mapping[str, Any]) -> Any:
@@ -68,6 +72,10 @@ class Conversation:
         """A text with its spans replaced."""
         return replaced(text, self._numbers.numbered(text, spans) if self._redactor.numbered else spans)
 
-    def _leaf(self, text: str, key: str) -> str:
-        """A string that stands under a key, redacted."""
-        return self._finished(text, self._redactor.plain(text, key)).text
+    def _leaf(self, value: str | int | float, key: str) -> Any:
+        """A string or a number that stands under a key, redacted."""
+        if isinstance(value, str):
+            return self._finished(value, self._redactor.plain(value, key)).text
+        number = json_number(value)
+        made = self._finished(number, self._redactor.number(number, key))
+        return made.text.strip('"') if made.spans else value

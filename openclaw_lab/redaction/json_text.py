@@ -1,4 +1,7 @@
-"""A JSON text in, its strings out with their keys and places, so that they can be changed where they stand."""
+"""A JSON text in, its strings out with their keys and places, so that they can be changed where they stand.
+
+A number comes out too where its key says that it is a secret.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +10,39 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from openclaw_lab.redaction.keys import number_name
 from openclaw_lab.redaction.spans import Found
 
-_TOKEN = re.compile(r'[{}\[\]:,]|"[^"\\]*(?:\\.[^"\\]*)*"')
+_TOKEN = re.compile(r'[{}\[\]:,]|"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9][0-9.eE+-]*')
 _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.", re.DOTALL)
 BLANK = " \t\n\r"
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A string that is a value: what it says, the key it stands under, and where its inside stands in the text."""
+    """A string that is a value: what it says, the key it stands under, and where its inside stands in the text.
+
+    `number`: a number that its key tells, and the name of what it is.
+    """
 
     text: str
     key: str
     start: int
     raw: str
+    number: str = ""
 
     def placed(self, spans: Iterable[Found]) -> Iterator[Found]:
         """Finds in what the string says, in order, as finds in the JSON text, which writes some as escapes."""
         places = _Places(self.raw)
         for each in spans:
             start, end = self.start + places.of(each.start), self.start + places.of(each.end)
-            yield replace(each, start=start, end=end)
+            yield replace(each, start=start, end=end, replacement=self._written(each.replacement))
+
+    def _written(self, replacement: str) -> str:
+        """The placeholder of a number has quotes; they are escaped in JSON within a string."""
+        if self.number or '"' not in replacement:
+            return replacement
+        return replacement.replace("\\", "\\\\").replace('"', '\\"')
 
 
 class _Places:
@@ -59,20 +73,31 @@ def is_json(text: str) -> bool:
     return True
 
 
+def json_number(value: int | float) -> str:
+    """A number as JSON writes it; one of thousands of digits only as long as that."""
+    if not isinstance(value, int):
+        return float.__repr__(value)
+    digits = value.bit_length() * 3 // 10  # about
+    return f"1e{digits}" if digits > 600 else int.__repr__(value)
+
+
 def refuse(constant: str) -> None:
     """`NaN` and `Infinity` are no JSON, though Python reads them."""
     raise ValueError(constant)
 
 
-def leaves(text: str) -> Iterator[Leaf]:
-    """The strings of a valid JSON text that are no keys."""
-    keys: list[str | None] = []  # of the open objects (None before a key) and lists (the key of the list)
+def leaves(text: str, key: str = "") -> Iterator[Leaf]:
+    """The strings of a valid JSON text that are no keys, and the numbers that are secrets by their keys.
+
+    `key`: what the text itself stands under.
+    """
+    keys: list[str] = []  # of the open objects and lists (the key of the list)
     lists: list[bool] = []
     expects_key = False
     for match in _TOKEN.finditer(text):
         token = match.group()
         if token in "{[":
-            keys.append(keys[-1] if keys and token == "[" else "")
+            keys.append("" if token == "{" else keys[-1] if keys else key)
             lists.append(token == "[")
             expects_key = token == "{"
         elif token in "}]":
@@ -85,8 +110,10 @@ def leaves(text: str) -> Iterator[Leaf]:
             expects_key = False
         elif expects_key:
             keys[-1] = _said(token)
-        else:
-            yield Leaf(_said(token), keys[-1] or "", match.start() + 1, token[1:-1])
+        elif token[0] == '"':
+            yield Leaf(_said(token), keys[-1], match.start() + 1, token[1:-1])
+        elif name := number_name(keys[-1], token):
+            yield Leaf(token, keys[-1], match.start(), token, name)
 
 
 def _said(token: str) -> str:

@@ -17,6 +17,7 @@ from openclaw_lab.errors import DataError
 from openclaw_lab.files import read_text, write_text
 from openclaw_lab.redaction.spans import Found
 
+_QUOTE = '\\"'
 _NUMBERED = re.compile(r"\[[A-Z0-9_]{1,64}_[0-9]{1,9}\]")
 
 
@@ -61,18 +62,26 @@ def restore(text: str, keys: Mapping[str, str]) -> str:
     """A text with what placeholders stand for put back; those that the map does not hold stay."""
     if not keys:
         return text
-    known = re.compile("|".join(re.escape(each) for each in sorted(keys, key=len, reverse=True)))
-    return known.sub(lambda match: keys[match.group()], text)
+    bare = {key.strip('"'): value for key, value in keys.items()}
+    forms = (
+        rf'\\*"{re.escape(key[1:-1])}\\*"|{re.escape(key[1:-1])}' if key[0] == '"' else re.escape(key)
+        for key in sorted(keys, key=len, reverse=True)
+    )
+    return re.sub("|".join(forms), lambda match: bare[match.group().strip('\\"')], text)
 
 
 class Numbers:
-    """The numbers given so far: the same secret under the same name has the same one."""
+    """The numbers given so far: the same secret under the same name has the same one.
+
+    A number in JSON and the string of its digits are two, so that each is put back as it was: the placeholder of the
+    number is kept with its quotes.
+    """
 
     def __init__(self, keys: Mapping[str, str] | None = None) -> None:
         self.pairs = dict(keys or {})
         self._given = {(_unnumbered(name), value): name for name, value in self.pairs.items()}
         self._counts: dict[str, int] = {}
-        self._taken = set(self.pairs)
+        self._taken = {name.strip('"') for name in self.pairs}
 
     def numbered(self, text: str, spans: Iterable[Found]) -> tuple[Found, ...]:
         """Spans of a text with numbers in their placeholders; a number that stands in the text is not given."""
@@ -83,17 +92,24 @@ class Numbers:
             replace(each, replacement=self._name(each.replacement, text[each.start : each.end])) for each in spans
         )
 
-    def _name(self, plain: str, value: str) -> str:
+    def _name(self, written: str, value: str) -> str:
+        mark = written[: written.find("[")] if written.endswith('"') else ""  # of a number, escaped or not
+        plain = f'"{written.strip(_QUOTE)}"' if mark else written
+        name = self._numbered(plain, value)
+        return f"{mark}{name[1:-1]}{mark}" if mark else name
+
+    def _numbered(self, plain: str, value: str) -> str:
         given = self._given.get((plain, value))
         while given is None:
             count = self._counts[plain] = self._counts.get(plain, 0) + 1
-            name = f"{plain[:-1]}_{count}]" if plain.endswith("]") else f"{plain}[{count}]"
+            bare, quote = plain.strip('"'), '"' * (plain[0] == '"')
+            name = f"{bare[:-1]}_{count}]" if bare.endswith("]") else f"{bare}[{count}]"
             if self._taken.isdisjoint([name, *_NUMBERED.findall(name)]):
-                given = self._given[plain, value] = name
-                self.pairs[name] = value
+                given = self._given[plain, value] = f"{quote}{name}{quote}"
+                self.pairs[given] = value
                 self._taken.add(name)
         return given
 
 
 def _unnumbered(name: str) -> str:
-    return re.sub(r"_[0-9]+\]$", "]", name)
+    return re.sub(r"_[0-9]+\](\"?)$", r"]\1", name)

@@ -1,7 +1,8 @@
 """A text in, a Redaction out: the text without its secrets, and where each of them was.
 
 Every rule finds all it can; what overlaps becomes one span; everything is replaced at once, again until nothing is
-found (see `settle`). A text that is JSON stays JSON: its strings are redacted where they stand, keys and numbers kept.
+found (see `settle`). A text that is JSON stays JSON: its strings are redacted where they stand, keys kept, and numbers
+too unless their keys say that they are secrets (`{"phone": 13812345678}`): a string takes the place of those.
 """
 
 from __future__ import annotations
@@ -9,18 +10,27 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from openclaw_lab.config import RedactionConfig
 from openclaw_lab.errors import RuleError
 from openclaw_lab.messages import Message
-from openclaw_lab.redaction.candidates import Gates
+from openclaw_lab.redaction.candidates import Candidates
 from openclaw_lab.redaction.conversation import Conversation
-from openclaw_lab.redaction.engine import HyperscanGates
+from openclaw_lab.redaction.given import config_of, no_text, recognisers_of
 from openclaw_lab.redaction.json_text import is_json, leaves
-from openclaw_lab.redaction.keys import NAMES, says_something, secret_name
+from openclaw_lab.redaction.keys import (
+    NAMES,
+    by_key,
+    names_secret,
+    number_name,
+    says_something,
+    secret_name,
+    taken_for,
+)
+from openclaw_lab.redaction.reading import BothReadings
 from openclaw_lab.redaction.recognisers import Recogniser, finder
 from openclaw_lab.redaction.seed import redact_in_sequence
 from openclaw_lab.redaction.settle import settle
@@ -33,7 +43,6 @@ _RULES = Path(__file__).with_name("rules")
 _PLACEHOLDER = re.compile(r"\[([A-Z][A-Z0-9]*(?:_[A-Z][A-Z0-9]*)*)\]")
 # JSON within a string within JSON: so many times; what lies deeper is redacted as plain text.
 _DEPTH = 5
-ENGINES: Mapping[str, Callable[[Sequence[Rule]], Gates | HyperscanGates]] = {"re": Gates, "hyperscan": HyperscanGates}
 _OPENS = frozenset("{[ \t\n\r")
 _SEED_NAMES = ("REDACTED", "EMAIL", "PHONE", "API_KEY", "TOKEN", "IP")
 
@@ -60,22 +69,18 @@ class Redactor:
     """The redactor of a RedactionConfig.
 
     `recognisers` are further finders: callables that give `(start, end, type)` or `(start, end, type, score)` for a
-    text (see `recognisers`). `engine` is `re`, or `hyperscan` (an extra) for megabytes of text: the result is the same.
+    text (see `recognisers`).
     """
 
-    def __init__(
-        self, config: RedactionConfig | None = None, recognisers: Sequence[Recogniser] = (), engine: str = "re"
-    ) -> None:
-        self._config = config or RedactionConfig()
+    def __init__(self, config: RedactionConfig | None = None, recognisers: Sequence[Recogniser] = ()) -> None:
+        self._config = config_of(config)
         known = rules_of(self._config)
         self.rules = switched_on(known, self._config.off, "redaction.off")
         self._seed = self._config.preset == "seed"
         if not self._seed:
             self.rules = tuple(_with_placeholder(rule) for rule in self.rules)
-        self._more = tuple(finder(each, number) for number, each in enumerate(recognisers))
-        if engine not in ENGINES:
-            raise RuleError("redaction engine", engine, f"one of {', '.join(ENGINES)}")
-        self._gates: Gates | HyperscanGates = ENGINES[engine](() if self._seed else self.rules)
+        self._more = tuple(finder(each, number) for number, each in enumerate(recognisers_of(recognisers)))
+        self._candidates = BothReadings(Candidates(() if self._seed else self.rules))
         self.lag = None if self._seed or self._more else lag_of(self.rules)
         self.walls = _walls([_with_placeholder(rule) for rule in known] if not self._seed else known, bool(recognisers))
 
@@ -86,6 +91,8 @@ class Redactor:
 
     def redact(self, text: str) -> Redaction:
         """Remove what is found."""
+        if not isinstance(text, str):
+            raise no_text("redact", text)
         return self.conversation().redact(text) if self.numbered else self.plain(text)
 
     def redact_many(self, texts: Iterable[str]) -> list[Redaction]:
@@ -93,7 +100,7 @@ class Redactor:
         return self.conversation().redact_many(texts)
 
     def redact_value(self, value: Any) -> Any:
-        """A JSON-like value with its strings redacted; keys, numbers and everything else stay."""
+        """A JSON-like value with its strings redacted, and numbers whose keys tell of a secret; all else stays."""
         return self.conversation().redact_value(value)
 
     def redact_message(self, message: Message | Mapping[str, Any]) -> Any:
@@ -116,24 +123,21 @@ class Redactor:
 
     def plain_many(self, texts: Sequence[str]) -> list[Redaction]:
         """`plain` for each text."""
-        if self._seed or self._more:
-            return [self.plain(text) for text in texts]
-        looked_at = [_opened(text) if text[:1] in _OPENS and is_json(text) else text for text in texts]
-        return [
-            self._made(text, self._spans(text, "", 0, rules))
-            for text, rules in zip(texts, self._gates.of_many(looked_at), strict=True)
-        ]
+        of, general = self._candidates.of, self._seed or bool(self._more)
+        return [self.plain(text) if general or text[:1] in _OPENS or of(text) else Redaction(text) for text in texts]
 
     def candidates(self, text: str) -> tuple[Rule, ...]:
         """The rules that could find something in a text."""
-        return self._gates.of(text)
+        return self._candidates.of(text)
 
     def settled(self, text: str) -> tuple[Found, ...]:
         """What is removed from a text that is no JSON."""
-        return self._settle(text, self._gates.of(text))
+        return settle(text, self._candidates.of(text), self.walls, self._more)
 
-    def _settle(self, text: str, rules: Sequence[Rule]) -> tuple[Found, ...]:
-        return settle(text, rules, self.walls, self._more) if rules or self._more else ()
+    def number(self, number: str, key: str) -> Redaction:
+        """What becomes of a number, as JSON writes it, that stands under a key."""
+        name = "" if self._seed else number_name(key, number)
+        return self._made(number, (by_key(name, number, '"'),) if name else ())
 
     @staticmethod
     def _made(text: str, spans: tuple[Found, ...]) -> Redaction:
@@ -141,25 +145,28 @@ class Redactor:
 
     def _spans(self, text: str, key: str, depth: int, rules: Sequence[Rule] | None = None) -> tuple[Found, ...]:
         """What is removed from a text that stands under a key; `rules`: those that could find something, when known."""
-        if text[:1] in _OPENS and depth < _DEPTH and is_json(text):
-            inner = None
-            if "\\" not in text:  # each string is a piece of the text: what could be in one could be in the text
-                inner = self._gates.of(_opened(text)) if rules is None else rules
-            return tuple(
-                found
-                for leaf in leaves(text)
-                for found in leaf.placed(self._spans(leaf.text, leaf.key or key, depth + 1, inner))
-            )
-        found = self._settle(text, self._gates.of(text) if rules is None else rules)
+        if rules is None:
+            rules = self._candidates.of(text)
+        if text[:1] in _OPENS and depth < _DEPTH:
+            # What could be in a string could be in the text around it, unless the string is written with escapes.
+            known = None if "\\" in text else rules
+            if (known is None or known or self._more or secret_name(key) or names_secret(text)) and is_json(text):
+                return tuple(
+                    found
+                    for leaf in leaves(text, key)
+                    for found in leaf.placed(
+                        (by_key(leaf.number, leaf.text, '"'),)
+                        if leaf.number
+                        else self._spans(leaf.text, leaf.key or key, depth + 1, known)
+                    )
+                )
+        found = settle(text, rules, self.walls, self._more) if rules or self._more else ()
+        if key and len(found) == 1 and found[0].end - found[0].start == len(text) and found[0].type == taken_for(key):
+            return ()
         name = secret_name(key) if key else ""
-        if name and says_something(self.walls.sub("", _left(text, found))):
-            return (Found(0, len(text), "key", "secret-key", f"[{name}]"),)
+        if name and says_something(self.walls.sub("", _left(text, found)), name):
+            return (by_key(name, text),)
         return found
-
-
-def _opened(text: str) -> str:
-    """A JSON text whose strings stand on lines of their own: what may stand before a match may stand before them."""
-    return text.replace('"', "\n")
 
 
 def _left(text: str, spans: Iterable[Found]) -> str:

@@ -2,8 +2,9 @@
 
 Placeholders that stand in the text are walls: they are never touched, and each piece between two of them is searched as
 a text of its own. What is found in a piece is taken out, and what is left of it, again piece by piece, is searched in
-turn, until nothing is found. The placeholders written are walls like any other, and the pieces of the result are those
-that were searched last: redacting the result finds nothing, whatever the rules are.
+turn, until nothing is found. A piece that reads otherwise than it stands is searched in both readings (see `reading`).
+The placeholders written are walls like any other, and the pieces of the result are those that were searched last:
+redacting the result finds nothing, whatever the rules are.
 
 A chain, in which each find makes way for the next, could take as many turns as the text has words. After the last turn
 each find takes all that rules could have reached around it (its block): too much rather than a leak, and no slow text.
@@ -15,12 +16,12 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from openclaw_lab.redaction.reading import reading
 from openclaw_lab.redaction.spans import Found, find, resolve
 from openclaw_lab.rules.gate import CLASSES, Gate
 from openclaw_lab.rules.rule import Rule
 
 TURNS = 8
-_ASKED = 12  # more literals than that take longer to look for than the pattern
 Finder = Callable[[str], Iterable[Found]]
 
 
@@ -47,7 +48,8 @@ def _search(
     piece: str, offset: int, rules: Sequence[Rule], more: Sequence[Finder], turns: int, found: list[Found]
 ) -> None:
     """Add what is found in a piece that begins at `offset`, and in what is left of it."""
-    taken = resolve(_finds(piece, rules, more))
+    second = reading(piece)
+    taken = resolve([*_finds(piece, rules, more), *(second.placed(_finds(second.text, rules, ())) if second else ())])
     if not taken:
         return
     if turns == 1:
@@ -65,22 +67,10 @@ def _search(
 
 
 def _finds(piece: str, rules: Sequence[Rule], more: Sequence[Finder]) -> Iterator[Found]:
-    lowered = piece.lower()
     for rule in rules:
-        if not holds_literal(rule, piece, lowered):
-            continue
         yield from filter(None, (narrowed(each, piece) for each in find(rule, piece)))
     for finder in more:
         yield from finder(piece)
-
-
-def holds_literal(rule: Rule, text: str, lowered: str) -> bool:
-    """Whether a text holds a literal that the rule needs; a rule that needs one of many is not asked."""
-    gate = rule.gate
-    if gate is None or not 0 < len(gate.literals) <= _ASKED:
-        return True
-    looked_at = lowered if gate.ignore_case else text
-    return any(literal in looked_at for literal in gate.literals)
 
 
 def narrowed(found: Found, text: str) -> Found | None:
@@ -118,7 +108,11 @@ def blocks(text: str, rules: Iterable[Rule]) -> list[tuple[int, int]]:
     matter to them. A rule whose reach has no bound makes one block of all behind its literal, or of everything.
     """
     merged: list[tuple[int, int]] = []
-    for start, end in sorted(place for rule in rules for place in places(rule, text)):
+    second, rules = reading(text), tuple(rules)
+    spaces = [place for rule in rules for place in places(rule, text)]
+    if second:
+        spaces += second.spaces(place for rule in rules for place in places(rule, second.text))
+    for start, end in sorted(spaces):
         if merged and start < merged[-1][1]:
             merged[-1] = merged[-1][0], max(merged[-1][1], min(end, len(text)))
         else:
@@ -155,6 +149,11 @@ def _occurrences(gate: Gate, text: str) -> Iterator[tuple[int, int]]:
         for run in re.finditer(f"[0-9]{{{gate.digits},}}", text):
             yield run.start(), run.end() - gate.digits
         return
-    flags = re.ASCII | (re.IGNORECASE if gate.ignore_case else re.NOFLAG)
-    for match in re.finditer(f"(?={'|'.join(map(re.escape, gate.literals))})", text, flags):
+    for match in _any_of(gate.literals, gate.ignore_case)(text):
         yield match.start(), match.start()
+
+
+@functools.cache
+def _any_of(literals: tuple[str, ...], ignore_case: bool) -> Callable[[str], Iterator[re.Match[str]]]:
+    flags = re.ASCII | (re.IGNORECASE if ignore_case else re.NOFLAG)
+    return re.compile(f"(?={'|'.join(map(re.escape, literals))})", flags).finditer

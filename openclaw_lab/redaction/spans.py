@@ -6,10 +6,13 @@ another. It bears the name of the longest; of equally long ones, of the first to
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from openclaw_lab.rules.rule import Rule
+from openclaw_lab.rules.tree import parsed, prefix
 from openclaw_lab.rules.validators import VALIDATORS
 
 
@@ -39,10 +42,30 @@ class Redaction:
 def find(rule: Rule, text: str) -> Iterator[Found]:
     """All that one rule finds in a text: its first group where that took part, else the whole match."""
     check = VALIDATORS[rule.validator] if rule.validator else None
-    for match in rule.compiled.finditer(text):
+    for match in _matches(rule.compiled, text):
         start, end = match.span(1 if match.re.groups and match.start(1) >= 0 else 0)
         if start < end and (check is None or check(text[start:end])):
             yield Found(start, end, rule.type, rule.id, rule.replacement)
+
+
+def _matches(compiled: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """As `finditer`, which tries every place where a pattern asks first what stands before it."""
+    prefix = _prefix(compiled)
+    if not prefix:
+        yield from compiled.finditer(text)
+        return
+    at = text.find(prefix)
+    while at >= 0:
+        match = compiled.match(text, at)
+        if match:
+            yield match
+        at = text.find(prefix, max(match.end() if match else 0, at + 1))
+
+
+@functools.lru_cache(maxsize=4096)
+def _prefix(compiled: re.Pattern[str]) -> str:
+    """What each match begins with."""
+    return prefix(parsed(compiled))
 
 
 def resolve(found: Iterable[Found]) -> tuple[Found, ...]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from openclaw_lab.errors import MissingExtra
 from openclaw_lab.redaction.redactor import Redactor, preset_rules
 
 
 def redaction_costs(texts: Sequence[str], runs: int = 3) -> list[tuple[str, float]]:
-    """CPU seconds, the least of a few runs: the seed's replacements, the default, and with Hyperscan if it is there."""
+    """CPU seconds, the least of a few runs: the seed's replacements, and the default."""
     rules = [(rule.compiled, _constant(rule.replacement)) for rule in preset_rules("seed")]
 
     def in_turn() -> None:
@@ -18,16 +17,11 @@ def redaction_costs(texts: Sequence[str], runs: int = 3) -> list[tuple[str, floa
             for compiled, replacement in rules:
                 text = compiled.sub(replacement, text)
 
-    plain = Redactor()
-    costs = [
+    redactor = Redactor()
+    return [
         ("the seed's nine", _cpu(in_turn, runs)),
-        (f"default, {len(plain.rules)} rules", _cpu(lambda: plain.redact_many(texts), runs)),
+        (f"default, {len(redactor.rules)} rules", _cpu(lambda: redactor.redact_many(texts), runs)),
     ]
-    try:
-        fast = Redactor(engine="hyperscan")
-    except MissingExtra:
-        return costs
-    return [*costs, (f"hyperscan, {len(plain.rules)} rules", _cpu(lambda: fast.redact_many(texts), runs))]
 
 
 def _constant(text: str) -> Callable[[object], str]:

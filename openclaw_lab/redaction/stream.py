@@ -20,7 +20,10 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from openclaw_lab.errors import DataError
+from openclaw_lab.redaction.given import no_text
 from openclaw_lab.redaction.json_text import BLANK, refuse
+from openclaw_lab.redaction.reading import begun, held_back, seams
 from openclaw_lab.redaction.settle import places
 from openclaw_lab.redaction.spans import Found
 
@@ -42,10 +45,15 @@ class Stream:
         self._held = ""
         self._tried = 0  # characters held when nothing was settled last
         self._plain = False  # known to be no JSON
+        self._closed = False
         self._lag = redactor.lag
 
     def feed(self, chunk: str) -> str:
-        """The next piece; what is settled by now comes back."""
+        """The next piece; what is settled by now comes back. After `close` it is a DataError."""
+        if not isinstance(chunk, str):
+            raise no_text("stream.feed", chunk)
+        if self._closed:
+            raise DataError("stream.feed", "a piece after close", "no more pieces", "begin another with .stream()")
         self._held += chunk
         if self._lag is None or len(self._held) < self._tried:
             return ""
@@ -60,7 +68,10 @@ class Stream:
         return self._write(text, self._redactor.settled(text))
 
     def close(self) -> str:
-        """The end of the text: the rest comes back."""
+        """The end of the text: the rest comes back; nothing more when asked again."""
+        if self._closed:
+            return ""
+        self._closed = True
         text, self._held = self._held, ""
         if not self._plain:
             return self._write(text, self._redactor.plain(text).spans)
@@ -74,13 +85,17 @@ class Stream:
     def _cut(self) -> int:
         """Where the text can be cut, as late as possible."""
         text, size = self._held, len(self._held)
-        cut = size - (self._lag or 0)
+        cut = held_back(text, self._lag or 0)
         bracket = text.rfind("[", max(0, size - _PLACEHOLDER))
         if bracket >= 0 and "]" not in text[bracket:]:
             cut = min(cut, bracket)
         spaces = [wall.span() for wall in self._redactor.walls.finditer(text)] if "[" in text else []
         for rule in self._redactor.rules:
             spaces += places(rule, text, more_to_come=True)
+        if second := begun(text):
+            spaces += seams(text)
+            for rule in self._redactor.rules:
+                spaces += second.spaces(places(rule, second.text, more_to_come=True))
         return max(0, _outside(spaces, cut))
 
 

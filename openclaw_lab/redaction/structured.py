@@ -1,4 +1,7 @@
-"""A value made of objects, lists and strings in, the same without secrets out; only strings that are values change."""
+"""A value made of objects, lists and strings in, the same without secrets out; its form stays.
+
+Only values change: strings, and numbers whose keys say that they are secrets, which become strings.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 
 from openclaw_lab.messages import Message, ToolCall
 
-Leaf = Callable[[str, str], str]  # a string and the key it stands under -> the string without secrets
+Leaf = Callable[[str | int | float, str], Any]  # a string or a number, and its key -> the same without secrets
 # What lies deeper, or contains itself, is not kept: nobody looked into it.
 MAX_DEPTH = 100
 UNSEEN = "[REDACTED]"
@@ -22,7 +25,7 @@ _FREE = frozenset({"input", "arguments", "args", "parameters", "output", "result
 
 
 def redacted_value(value: Any, leaf: Leaf, key: str = "") -> Any:
-    """A JSON-like value with its strings redacted; a list's strings stand under the list's key."""
+    """A JSON-like value without secrets; what is in a list stands under the list's key."""
     return _value(value, leaf, key, ())
 
 
@@ -47,7 +50,7 @@ def _call(call: ToolCall, leaf: Leaf) -> ToolCall:
 
 
 def _value(value: Any, leaf: Leaf, key: str, above: tuple[int, ...]) -> Any:
-    if isinstance(value, str):
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
         return leaf(value, key)
     if not isinstance(value, Mapping | list | tuple):
         return value

@@ -49,15 +49,29 @@ def secret(text: str) -> bool:
 
 
 def password(text: str) -> bool:
-    """A quoted value behind the name of a password: letters and also digits or signs, or only digits, or four words."""
-    if len(text) < 4 or _stand_in(text) or _BLANK_OR_URL.search(text):
+    """A quoted value behind the name of a password: letters and also digits or signs, or only digits, or four words.
+
+    With blanks in it, words of which half are no words (`p@ss w0rd`), or four to eight that make no sentence.
+    """
+    if len(text) < 4 or _stand_in(text) or _BREAK_OR_URL.search(text):
         return False
+    if _BLANK.search(text):
+        return _passphrase([word for word in _BLANK.split(text) if word])
     lower, upper, number, other = _kinds(text)
     if not text.isascii():
         return lower + upper > 1 and number > 0 and lower + upper + number + other > 5
     if lower + upper == 0:
         return (number >= 4 and re.fullmatch("[0-9]+", text) is not None) or (number > 1 and other > 1)
     return (number + other > 0 and len(text) > 4) or re.fullmatch("[a-z]{3,}(?:-[a-z]{3,}){3,}", text) is not None
+
+
+def _passphrase(words: list[str]) -> bool:
+    if len(words) < 2:
+        return len(words) == 1 and password(words[0])
+    if all(re.fullmatch("[a-z]{3,12}", word) for word in words):
+        return 4 <= len(words) <= 8 and not any(word in _SENTENCE for word in words)
+    mixed = sum(_MIXED.search(word) is not None and small(word) not in _NAMES for word in words)
+    return len(words) <= 8 and 2 * mixed >= len(words)
 
 
 def password_plain(text: str) -> bool:
@@ -80,7 +94,7 @@ def strong_password(text: str) -> bool:
 
 def url_password(text: str) -> bool:
     """The password in `scheme://user:password@host` or `-u user:password`: anything but a placeholder or a variable."""
-    return not _stand_in(text) and text[:1] not in tuple("${%<[*")
+    return small(text) in _WEAK or (not _stand_in(text) and text[:1] not in tuple("${%<[*"))
 
 
 def url_secret(text: str) -> bool:
@@ -163,7 +177,17 @@ _UUID = re.compile("[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NO_SECRET = re.compile(
     f"{_UUID.pattern}|[0-9a-f]{{12,16}}|(?:[A-Za-z]+[0-9]{{0,2}}|[0-9]+)(?:[-_./:](?:[A-Za-z]+[0-9]{{0,2}}|[0-9]+))+"
 )
-_BLANK_OR_URL = compile_js("[\\t-\\r \\u3000]|://")
+_BREAK_OR_URL = compile_js("[\\t-\\r]|://")
+_BLANK = re.compile("[ \u3000]+")
+_MIXED = re.compile("[A-Za-z0-9][!@#$%^&*+=~?][A-Za-z0-9]|[A-Za-z][0-9]|[0-9][A-Za-z]|[!@#$%^&*+=~?][0-9]")
+_SENTENCE_TEXT = (
+    "the and are but can for from has have here how its least must new not now old one only our should that then this "
+    "was what when will with you your add change characters choose confirm contains current default empty enter "
+    "field forgot forgotten incorrect input invalid length letters login match missing numbers password passwords "
+    "please required reset retype set sign type use used user using value wrong"
+)
+_SENTENCE = frozenset(_SENTENCE_TEXT.split())
+_WEAK = frozenset(("pass", "pw", "pwd", "secret", "token"))
 _NO_PASSWORD = compile_js("[/=|]|--|[0-9]%|^[a-z_-]+-[0-9]{1,2}$|^[a-z0-9]+(?:_[a-z0-9]+)+$")
 _WORDS_TEXT = (
     "none null nil true false undefined password passwd passphrase pass pwd pw secret token string str text "

@@ -37,14 +37,20 @@ def compile_js(pattern: str, flags: str = "", where: str = "pattern") -> re.Patt
     What the two languages read differently and no translation saves is refused. One difference is left: JavaScript
     counts a character beyond U+FFFF, such as an emoji, as two.
     """
+    source, value = python_source(pattern, flags, where)
+    try:
+        return re.compile(source, value)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise RuleError(where, pattern, f"a valid pattern ({error})") from None
+
+
+def python_source(pattern: str, flags: str = "", where: str = "pattern") -> tuple[str, re.RegexFlag]:
+    """What `compile_js` compiles: the pattern in Python's syntax, and its flags."""
     unknown = set(flags) - set(_FLAGS) if isinstance(flags, str) else {flags}
     if unknown:
         raise RuleError(where, f"the flag {min(map(str, unknown))!r}", f"flags among {', '.join(_FLAGS)}")
     value = re.ASCII | (re.IGNORECASE if "i" in flags else re.NOFLAG)
-    try:
-        return re.compile("".join(_translated(pattern, flags, where)), value)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise RuleError(where, pattern, f"a valid pattern ({error})") from None
+    return "".join(_translated(pattern, flags, where)), value
 
 
 def _translated(pattern: str, flags: str, where: str) -> Iterator[str]:

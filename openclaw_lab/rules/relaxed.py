@@ -10,70 +10,39 @@ import functools
 import re
 from collections.abc import Sequence
 
-from openclaw_lab.rules.tree import ALL, OTHER, Node, Nodes, first_set, node_width, parsed, takes_something, width
+from openclaw_lab.rules.tree import ALL, OTHER, Node, Nodes, node_width, parsed
 
 _WIDE = 32  # a repeat with a higher bound has none
 _NUMBER = sum(1 << ord(char) for char in "0123456789 .()-/")
-_SIGNS = sum(1 << ord(char) for char in "!#$%&*+,/:;<=>?@[\\]^`{|}~\"'")
 _FOREIGN = r"[\x80-\xff]"
 
 
-def relaxed(nodes: Nodes, border: bool = False) -> str:
-    """The relaxed pattern, for an engine whose `^` is that of lines; empty where it would match nothing.
-
-    `border`: with what must or must not stand before a match, which is worth its cost where a pattern has no word.
-    """
+def relaxed(nodes: Nodes) -> str:
+    """The relaxed pattern; empty where it would match nothing, which every text holds."""
     kept = [node for node in nodes if not _silent(node)]
     while kept and node_width(kept[-1])[0] == 0:
         del kept[-1]
-    before = _border(nodes[: nodes.index(kept[0])]) if border and kept else ""
-    while not before and kept and node_width(kept[0])[0] == 0:
+    while kept and node_width(kept[0])[0] == 0:
         del kept[0]
-    edges = {len(kept) - 1} if before else {0, len(kept) - 1}
-    return before + "".join(_written(node, index in edges) for index, node in enumerate(kept)) if kept else ""
+    return "".join(_written(node, index in (0, len(kept) - 1)) for index, node in enumerate(kept))
 
 
-@functools.lru_cache(maxsize=1024)
-def probe(compiled: re.Pattern[str]) -> re.Pattern[bytes] | None:
-    """The end of a pattern, relaxed, from the first sign on that each match holds, such as `=`; None where none is.
+def relaxed_form(compiled: re.Pattern[str]) -> str:
+    """The relaxed form of a compiled pattern."""
+    return relaxed(parsed(compiled))
 
-    A search that begins with a few signs is quick where one that begins with any of many words is not.
-    """
-    nodes = parsed(compiled)
-    for index, node in enumerate(nodes):
-        first = first_set([node])
-        if index and takes_something(node) and first & ~(_SIGNS | OTHER) == 0 and width(nodes[index:])[0] >= 3:
-            return re.compile(relaxed(nodes[index:]).encode(), re.DOTALL | re.MULTILINE)
-    return None
+
+def escaped(literal: str, ignore_case: bool = False) -> str:
+    """A pattern that finds a literal, if asked whatever the case of its ASCII letters."""
+    return "".join(
+        f"[{char.lower()}{char.upper()}]" if ignore_case and char.isascii() and char.isalpha() else _hex(char)
+        for char in literal
+    )
 
 
 def _silent(node: Node) -> bool:
     """Whether a piece takes nothing in any case."""
     return node_width(node)[1] == 0
-
-
-def _border(nodes: Nodes) -> str:
-    """What must, or must not, stand before a match: the nearest assertion that one character decides."""
-    for node in reversed(nodes):
-        if node.kind == "group" and len(node.parts) == 1 and len(node.parts[0]) == 1:
-            node = node.parts[0][0]
-        if node.kind == "refuse" and node.behind and _single(node):
-            return _side(node)
-        if node.kind == "branch" and all(len(each) == 1 and each[0].behind and _single(each[0]) for each in node.parts):
-            return f"(?:{'|'.join(_side(each[0]) for each in node.parts)})"
-    return ""
-
-
-def _single(node: Node) -> bool:
-    inside = node.parts[0]
-    return node.kind == "assert" or (len(inside) == 1 and inside[0].kind == "chars")
-
-
-def _side(node: Node) -> str:
-    if node.kind == "assert":
-        return _all(node.parts[0])
-    refused = node.parts[0][0].chars
-    return f"(?:^|{_bytes(ALL & ~refused | OTHER)})"
 
 
 def _written(node: Node, at_edge: bool = False) -> str:
@@ -129,14 +98,15 @@ def _repeat(node: Node, at_edge: bool) -> str:
 def _class(node: Node) -> str:
     """One character."""
     if node.spelt and node.chars & OTHER:
-        words = [_escaped(char.encode("utf-8", "surrogatepass")) for char in node.spelt]
-        return words[0] if len(words) == 1 else f"(?:{'|'.join(words)})"
+        words = [_hex(char) for char in node.spelt]
+        return f"(?:{'|'.join(words)})"
     if node.chars & OTHER:
         plain = node.chars & ~OTHER
         return f"(?:{_bytes(plain)}|{_FOREIGN}{{1,4}})" if plain else f"{_FOREIGN}{{1,4}}"
     return _bytes(node.chars)
 
 
+@functools.lru_cache(maxsize=4096)
 def _bytes(chars: int) -> str:
     """A class of bytes; one that holds other characters holds all bytes that these are made of."""
     if chars == ALL:
@@ -160,5 +130,5 @@ def _span(first: int, last: int) -> str:
     return f"\\x{first:02x}" if first == last else f"\\x{first:02x}-\\x{last:02x}"
 
 
-def _escaped(data: bytes) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in data)
+def _hex(char: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))

@@ -48,8 +48,12 @@ Nodes = Sequence[Node]
 @functools.lru_cache(maxsize=512)
 def parsed(compiled: re.Pattern[str]) -> tuple[Node, ...]:
     """The pieces of a pattern, in order."""
-    ignore = bool(compiled.flags & re.IGNORECASE)
-    return _nodes(_PARSER.parse(compiled.pattern, compiled.flags), ignore)
+    return parse(compiled.pattern, compiled.flags)
+
+
+def parse(source: str, flags: int) -> tuple[Node, ...]:
+    """The pieces of a valid pattern that need not be compiled for it, which takes twice as long."""
+    return _nodes(_PARSER.parse(source, flags), bool(flags & re.IGNORECASE))
 
 
 def _nodes(tree: Any, ignore: bool) -> tuple[Node, ...]:
@@ -175,6 +179,20 @@ def first_set(nodes: Nodes) -> int:
             found |= first_set(each)
         if takes_something(node):
             break
+    return found
+
+
+def prefix(nodes: Nodes) -> str:
+    """The literal that each match begins with; empty where there is none, or where its letters have two cases."""
+    found = ""
+    for node in nodes:
+        if node_width(node)[1] == 0:
+            continue
+        if node.kind == "group":
+            return found + prefix(node.parts[0])
+        if len(node.spelt) != 1 or node.chars != _bit(ord(node.spelt)):
+            break
+        found += node.spelt
     return found
 
 

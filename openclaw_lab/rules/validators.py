@@ -114,6 +114,7 @@ def ipv4(text: str) -> bool:
     """An IPv4 address, perhaps with the length of a prefix, or two as a range: four numbers to 255, no noughts ahead.
 
     What is the same on every machine is nobody's: networks 0 and 127 (RFC 1122), a netmask, a cloud's metadata service.
+    Nor are the roots of object identifiers (ITU-T X.660) that have four numbers: of the internet, X.500, curves.
     """
     return all(_ipv4(each) for each in text.split("/")[0].split("-"))
 
@@ -122,9 +123,12 @@ def _ipv4(text: str) -> bool:
     parts = text.split(".")
     if len(parts) != 4 or not all(re.fullmatch("0|[1-9][0-9]{0,2}", part) and int(part) < 256 for part in parts):
         return False
+    if _OID.search(text):
+        return False
     return parts[0] not in ("0", "127") and not (parts[0] == "255" and parts[3] in _MASK_ENDS) and text not in _METADATA
 
 
+_OID = re.compile(r"^(?:1\.3\.6\.1|1\.3\.14\.3|1\.3\.101\.11[0-9]|1\.3\.132\.0|2\.5\.(?:4|8|29)\.[0-9]+)$")
 _MASK_ENDS = ("0", "128", "192", "224", "240", "248", "252", "254")
 _METADATA = ("169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.0.192", "168.63.129.16")
 
@@ -133,11 +137,14 @@ def ipv6(text: str) -> bool:
     """An IPv6 address (RFC 4291) that cannot be code, a time or a hardware address.
 
     A compressed one needs a digit, and where it has one or two groups a first one that networks in use begin with.
+    Loopback is the same on every machine.
     """
     groups = _ipv6_groups(text.split("/")[0].split("%")[0])
     if groups is None:
         return False
     left, right = groups
+    if _LOOPBACK.search(text):
+        return False
     if not left and not right:
         return "/" in text
     if right is None:
@@ -148,6 +155,9 @@ def ipv6(text: str) -> bool:
     if not right:
         return known and (len(left) > 1 or "/" in text)
     return known or len(left) + len(right) > 2
+
+
+_LOOPBACK = re.compile(r"^(?:::|(?:0{1,4}:){7})0{0,3}1(?:[/%]|$)")
 
 
 def _ipv6_groups(text: str) -> tuple[list[str], list[str] | None] | None:
@@ -221,6 +231,16 @@ def nanp(text: str) -> bool:
     return len(number) == 10 and number[0] > "1" and number[3] > "0" and "11" not in (number[1:3], number[4:6])
 
 
+def cn_mobile(text: str) -> bool:
+    """A number that begins with a digit: its rule takes the numbers of orders with their labels, so that they stay."""
+    return "0" <= text[:1] <= "9"
+
+
+def email(text: str) -> bool:
+    """An address: its rules take the login of a URL, from `://` on, so that it stays for the rule for its password."""
+    return text[:1] != ":"
+
+
 _NO_PHONE = compile_js(
     r"^[0-9]+\.[0-9]+$|^[0-9]{1,3}(?:\.[0-9]{1,3}){3}$|(?:19|20)[0-9]{2}[-/. ](?:0[1-9]|1[0-2]|[1-9])[-/. ][0-9]"
     r"|^(?:19|20)[0-9]{2} ?[-/] ?(?:19|20)[0-9]{2}$|^[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:19|20)[0-9]{2}"
@@ -245,7 +265,8 @@ VALIDATORS: Mapping[str, Callable[[str], bool]] = MappingProxyType(
     {
         check.__name__: check
         for check in (
-            bank_card, cn_id, cn_id_15, cpf, iban, intl_phone, ipv4, ipv6, luhn, mac, nanp, phone, plate, ssn,
+            bank_card, cn_id, cn_id_15, cn_mobile, cpf, email, iban, intl_phone, ipv4, ipv6, luhn, mac, nanp, phone,
+            plate, ssn,
             credentials.artifactory, credentials.basic_auth, credentials.bearer, credentials.cookie, credentials.jwt,
             credentials.mixed_token, credentials.password, credentials.password_plain, credentials.secret,
             credentials.strong_password, credentials.url_password, credentials.url_secret,

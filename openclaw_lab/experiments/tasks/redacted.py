@@ -15,6 +15,7 @@ from openclaw_lab.experiments.dataset import Dataset, Sample
 from openclaw_lab.experiments.secrets import Secrets
 from openclaw_lab.experiments.tasks.outcomes import Outcome, Redact, judged, outcome
 from openclaw_lab.redaction.json_text import is_json, leaves
+from openclaw_lab.redaction.reading import reading
 from openclaw_lab.redaction.redactor import Redactor
 from openclaw_lab.redaction.settle import TURNS, settle
 from openclaw_lab.redaction.spans import Found, find
@@ -109,6 +110,8 @@ def _readings(text: str) -> Iterator[str]:
         yield text
         return
     for leaf in leaves(text):
+        if leaf.number:
+            continue
         yield leaf.text
         if is_json(leaf.text):
             yield from _readings(leaf.text)
@@ -125,7 +128,9 @@ def _finding(redactor: Redactor, text: str) -> tuple[frozenset[str], frozenset[s
 
     def watched(piece: str) -> Iterator[Found]:
         nonlocal turns
-        here = {rule.id for rule in rules if next(find(rule, piece), None)}
+        second = reading(piece)
+        read = [piece, second.text] if second else [piece]
+        here = {rule.id for rule in rules if any(next(find(rule, each), None) for each in read)}
         found.update(here)
         turns += bool(here)
         return iter(())

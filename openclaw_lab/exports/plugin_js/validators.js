@@ -99,10 +99,14 @@ function ssn(text) {
 const MASK_ENDS = ["0", "128", "192", "224", "240", "248", "252", "254"];
 const METADATA = ["169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.0.192", "168.63.129.16"];
 
+const OID = /^(?:1\.3\.6\.1|1\.3\.14\.3|1\.3\.101\.11[0-9]|1\.3\.132\.0|2\.5\.(?:4|8|29)\.[0-9]+)$/;
+const LOOPBACK = /^(?:::|(?:0{1,4}:){7})0{0,3}1(?:[/%]|$)/;
+
 function address4(text) {
   const parts = text.split(".");
   const octet = (part) => /^(?:0|[1-9][0-9]{0,2})$/.test(part) && Number(part) < 256;
   if (parts.length !== 4 || !parts.every(octet)) return false;
+  if (OID.test(text)) return false;
   if (["0", "127"].includes(parts[0]) || METADATA.includes(text)) return false;
   return !(parts[0] === "255" && MASK_ENDS.includes(parts[3]));
 }
@@ -125,7 +129,7 @@ function groups6(text) {
 
 function ipv6(text) {
   const lists = groups6(text.split("/")[0].split("%")[0]);
-  if (!lists) return false;
+  if (!lists || LOOPBACK.test(text)) return false;
   const [left, right] = lists;
   if (left.length === 0 && (!right || right.length === 0)) return text.includes("/");
   if (!right) return left.length === 8 && left.some((group) => group.length > 2);
@@ -193,6 +197,10 @@ function phone(text) {
   return !bare || (number.length >= 8 && !/^(?:19|20)[0-9]{6}$/.test(number));
 }
 
+// Rules take the number of an order with its label, and the login of a URL: both begin with another sign, and stay.
+const cn_mobile = (text) => /^[0-9]/.test(text);
+const email = (text) => !text.startsWith(":");
+
 // --- secrets -------------------------------------------------------------------------------------------------------
 
 const WORDS = new Set("none null nil true false undefined password passwd passphrase pass pwd pw secret token string str text required optional default empty blank enabled disabled hidden field input user username".split(" "));
@@ -200,7 +208,11 @@ const NAMES = new Set("sha1 sha256 sha512 sha-1 sha-256 md5 base64 oauth2 oauth2
 const UUID = /^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
 const SHORT_HEX = /^[0-9a-f]{12,16}$/;
 const SLUG = /^(?:[A-Za-z]+[0-9]{0,2}|[0-9]+)(?:[-_./:](?:[A-Za-z]+[0-9]{0,2}|[0-9]+))+$/;
-const BLANK_OR_URL = /[\t-\r \u3000]|:\/\//;
+const BREAK_OR_URL = /[\t-\r]|:\/\//;
+const BLANK = /[ \u3000]+/;
+const MIXED = /[A-Za-z0-9][!@#$%^&*+=~?][A-Za-z0-9]|[A-Za-z][0-9]|[0-9][A-Za-z]|[!@#$%^&*+=~?][0-9]/;
+const SENTENCE = new Set("the and are but can for from has have here how its least must new not now old one only our should that then this was what when will with you your add change characters choose confirm contains current default empty enter field forgot forgotten incorrect input invalid length letters login match missing numbers password passwords please required reset retype set sign type use used user using value wrong".split(" "));
+const WEAK = new Set("pass pw pwd secret token".split(" "));
 const NO_PASSWORD = /[\/=|]|--|[0-9]%|^[a-z_-]+-[0-9]{1,2}$|^[a-z0-9]+(?:_[a-z0-9]+)+$/;
 const STAND_IN = /changeme|change_me|change-me|placeholder|dummy|redacted|<your|your_|your(?:api|password|secret|token|key)|(?:^|[^a-z])(?:example|your|fake|sample|insert|replace)(?:[^a-z]|$)|x{4}|\*{3}|\.{3}|•{3}|…|-{4}|_{4}|\$\{|\$\(|\{\{|\}\}|<[a-z]|process\.env|os\.environ|getenv|secrets\.|^\$[a-z_][a-z0-9_]*$|^%[a-z_][a-z0-9_]*%$|^%[a-z(]|^\{.*\}$|^\[.*\]$|^<.*>$|^@[a-z.]+$/;
 const FILE_END = /\.[a-z]{1,5}$/;
@@ -240,11 +252,21 @@ function secret(text) {
 }
 
 function password(text) {
-  if (size(text) < 4 || standIn(text) || BLANK_OR_URL.test(text)) return false;
+  if (size(text) < 4 || standIn(text) || BREAK_OR_URL.test(text)) return false;
+  if (BLANK.test(text)) return passphrase(text.split(BLANK).filter((word) => word));
   const [lower, upper, number, other] = kinds(text);
   if (/[^\x00-\x7f]/.test(text)) return lower + upper > 1 && number > 0 && lower + upper + number + other > 5;
   if (lower + upper === 0) return /^[0-9]{4,}$/.test(text) || (number > 1 && other > 1);
   return (number + other > 0 && text.length > 4) || /^[a-z]{3,}(?:-[a-z]{3,}){3,}$/.test(text);
+}
+
+function passphrase(words) {
+  if (words.length < 2) return words.length === 1 && password(words[0]);
+  if (words.every((word) => /^[a-z]{3,12}$/.test(word))) {
+    return words.length > 3 && words.length < 9 && !words.some((word) => SENTENCE.has(word));
+  }
+  const mixed = words.filter((word) => MIXED.test(word) && !NAMES.has(small(word))).length;
+  return words.length < 9 && 2 * mixed >= words.length;
 }
 
 function password_plain(text) {
@@ -260,7 +282,7 @@ function strong_password(text) {
   return lower + upper > 2 && number > 0 && (other > 0 || Math.min(lower, upper) > 0 || size(text) < 17);
 }
 
-const url_password = (text) => !standIn(text) && !/^[$%*<[{]/.test(text);
+const url_password = (text) => WEAK.has(small(text)) || (!standIn(text) && !/^[$%*<[{]/.test(text));
 
 function url_secret(text) {
   const [lower, upper, number] = kinds(text);
@@ -296,6 +318,6 @@ function artifactory(text) {
 }
 
 export const VALIDATORS = Object.freeze({
-  artifactory, bank_card, basic_auth, bearer, cn_id, cn_id_15, cookie, cpf, iban, intl_phone, ipv4, ipv6, jwt, luhn, mac,
-  mixed_token, nanp, password, password_plain, phone, plate, secret, ssn, strong_password, url_password, url_secret,
+  artifactory, bank_card, basic_auth, bearer, cn_id, cn_id_15, cn_mobile, cookie, cpf, email, iban, intl_phone, ipv4, ipv6,
+  jwt, luhn, mac, mixed_token, nanp, password, password_plain, phone, plate, secret, ssn, strong_password, url_password, url_secret,
 });
