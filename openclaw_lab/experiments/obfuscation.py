@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import Dataset, Sample
-from openclaw_lab.experiments.traditional import TRADITIONAL
+from openclaw_lab.injection.traditional import TRADITIONAL
 from openclaw_lab.knobs import nearest
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff"

@@ -12,11 +12,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _SIGNS = r"[ \t._*|/~^+\-·•]"
-# Five letters or more, each alone.
 _GAP = rf"(?:\s{{0,2}}{_SIGNS}\s{{0,2}}|\n)"
-_APART = re.compile(rf"[a-z0-9@$!](?<![a-z0-9].){_GAP}[a-z0-9@$!](?:{_GAP}[a-z0-9@$!](?![a-z0-9])){{3,400}}")
+# Five letters or more, each alone; in a text that has such a run, three are one too.
+_APART, _APART_TOO = (
+    re.compile(rf"[a-z0-9@$!](?<![a-z0-9].){_GAP}[a-z0-9@$!](?:{_GAP}[a-z0-9@$!](?![a-z0-9])){{{least},400}}")
+    for least in (3, 1)
+)
 _BETWEEN = re.compile(r"(?<=[a-z0-9@$!])[^a-z0-9@$!]+(?=[a-z0-9@$!])")
 _HAN = "\u3400-\u9fff"
+# Seven lines or more that hold one word each.
+_ONE_A_LINE = re.compile(r"(?<![^\n])[^\s]{1,40}(?:\r?\n[^\s]{1,40}(?![^\r\n])){6,2000}")
+_LINE_BREAK = re.compile(r"\r?\n(?=[^\s])")
+_IS_HAN = re.compile(f"[{_HAN}]")
 # A sign between two characters; or blanks (after a full stop, too) beside one that stands alone, for Chinese has
 # blanks between phrases.
 _HAN_SIGN = r"[ \t\u3000]?(?:[_*|/~^+\-·•]|\.(?!\s))"
@@ -49,6 +56,7 @@ ALONE = frozenset(char.encode() for char in "bcdefghjklmnopqruvwxyz")
 # Each text that `may_be_apart` holds one of these (RE2, whatever the case).
 _LONE = "[bcdefghjklmnopqruvwxyz]"
 MAY_BE_APART = (
+    r"(?:\n[^\s]{1,80}\r?){6}",
     rf"(?:^|[^a-z0-9]){_LONE}(?:[^a-z0-9](?:.*[^a-z0-9])?{_LONE}){{2}}(?:[^a-z0-9]|$)",
     rf"[{_HAN}][ \t\x{{3000}}]?(?:[_*|/~^+\-·•][ ._*|/~^+\-·•]{{0,2}}|\.[._*|/~^+\-·•]{{0,2}})[{_HAN}]",
     rf"(?:\A|[^{_HAN}])[{_HAN}]\.?[ \t\x{{3000}}]{{1,3}}[{_HAN}]",
@@ -83,14 +91,14 @@ class Noted:
 
 def may_be_apart(text: str, odd: Sequence[bytes]) -> bool:
     """Whether `join_letters` may find anything in a text in lower case; `odd` holds its letters that stand alone."""
-    if len(odd) > 2 and sum(word in ALONE for word in odd) > 2:
+    if (len(odd) > 2 and sum(word in ALONE for word in odd) > 2) or _ONE_A_LINE.search(text):
         return True
     return not text.isascii() and _HAN_APART.search(text) is not None
 
 
 def join_letters(text: str) -> Iterator[tuple[int, int, str]]:
-    """The edits that join letters set apart; a wider gap than the usual one in a run is a gap between words."""
-    for match in _APART.finditer(text):
+    """The edits that join letters set apart; a wider gap than the usual one is one between words, a sign stays."""
+    for match in _APART_TOO.finditer(text) if _APART.search(text) else ():
         gaps = Counter(gap.group() for gap in _BETWEEN.finditer(match.group()))
         usual = min(gaps, key=lambda gap: (-gaps[gap], len(gap)))
         if len(gaps) == 1:
@@ -98,7 +106,8 @@ def join_letters(text: str) -> Iterator[tuple[int, int, str]]:
         else:
             for gap in _BETWEEN.finditer(match.group()):
                 begin, end = match.start() + gap.start(), match.start() + gap.end()
-                yield begin, end, "" if gap.group() == usual else " "
+                if gap.group() == usual or usual.strip() or not gap.group().strip():
+                    yield begin, end, "" if gap.group() == usual else " "
     if not text.isascii():
         yield from ((*match.span(), "") for match in _HAN_APART.finditer(text))
 
@@ -110,6 +119,14 @@ def _parted(start: int, run: str, gap: str) -> Iterator[tuple[int, int, str]]:
     for index in range(1, len(run[::step])):
         begin = start + index * step
         yield begin - len(gap), begin, " " if index in ends else ""
+
+
+def join_lines(text: str) -> Iterator[tuple[int, int, str]]:
+    """The edits that join lines of a single word each: with a blank, characters of Chinese without."""
+    for run in _ONE_A_LINE.finditer(text):
+        for match in _LINE_BREAK.finditer(text, run.start(), run.end() + 1):
+            start, end = match.span()
+            yield start, end, "" if _IS_HAN.match(text, start - 1) and _IS_HAN.match(text, end) else " "
 
 
 def part_words(text: str) -> str:

@@ -63,7 +63,7 @@ def format_safe_experiences(
     """The experiences as one block for a prompt; numbers are those of the given list, so suspicious ones leave gaps."""
     if language not in _FRAMES:
         raise ConfigError("format_safe_experiences: language", language, "zh or en")
-    sentence, resource, result = _FRAMES[language]
+    _, resource, result = _FRAMES[language]
     detector, lines = Detector(config), []
     for number, each in enumerate(experiences, start=1):
         if any(detector.detect(text).flagged for text in (each.task, each.resource, each.result)):
@@ -71,5 +71,10 @@ def format_safe_experiences(
             continue
         task, used, came = map(escape_for_prompt, (each.task, each.resource, each.result))
         lines.append(f"{number}. [{task}]\n   {resource}: {used}\n   {result}: {came}")
+    return framed(lines, language)
+
+
+def framed(lines: Iterable[str], language: str = "zh") -> str:
+    """Lines that are escaped already, in the frame that says what they are."""
     entries = "\n\n".join(lines)
-    return f"<knowhub-experiences>\n{sentence}\n{entries}\n</knowhub-experiences>"
+    return f"<knowhub-experiences>\n{_FRAMES[language][0]}\n{entries}\n</knowhub-experiences>"

@@ -3,7 +3,7 @@
 It does not judge. The first reading is the text itself; all are in lower case, as the rules are. A reading is made only
 where the text has a trait of its disguise, so that plain text costs next to nothing:
 
-- `unicode`: compatibility forms (NFKC), and Latin letters without their accents;
+- `unicode`: compatibility forms (NFKC), and Latin letters without their accents; traditional Chinese as simplified;
 - `invisible`: without zero-width, direction and control characters and variation selectors; tag characters as ASCII;
 - `confusables`: look-alikes of other scripts as Latin letters;
 - `leet`: digits and signs within words as letters;
@@ -28,10 +28,12 @@ from openclaw_lab.injection.letters import (
     MAY_BE_APART,
     Noted,
     join_letters,
+    join_lines,
     may_be_apart,
     part_words,
     words_of,
 )
+from openclaw_lab.injection.traditional import SIMPLIFIED
 from openclaw_lab.rules.sieve import Patterns
 
 # Encodings within encodings; readings of one text.
@@ -59,9 +61,10 @@ _LEET = re.compile(
     r"(?=[a-z]{0,3}[g-z])(?!st|nd|rd|th|am\b|pm\b|x|0x)|(?<=[a-z][@!|])(?![a-z0-9-]*\.[a-z]))"
 )
 _LEET_SIGN = re.compile(r"[!|](?<=[a-z].)(?=[a-z])")
+_FULL = re.compile(f"[{''.join(map(chr, SIMPLIFIED))}]")
 # Any character that hides a word or is part of a hidden one: of `_COMPATIBLE` not quotation marks, dots and signs.
 _ODD = re.compile(
-    f"[{_HIDDEN}{''.join(map(chr, LOOKALIKES))}"
+    f"[{_HIDDEN}{''.join(map(chr, (*LOOKALIKES, *SIMPLIFIED)))}"
     "\xaa\xb2\xb3\xb9\xba"
     "\xc0-\xd6\xd8-\xf6\xf8-\u024f\u02b0-\u036f\u0640\u064b-\u0652\u1d00-\u1eff\u2070-\u209f\u2100-\u218f"
     "\u2460-\u24ff\u2c60-\u2c7f\u2f00-\u2fd5\u3300-\u33ff\ua720-\ua7ff\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc"
@@ -88,6 +91,9 @@ _ONLY_JOINED = [0, *_SUSPECT.nothing]
 # Words that may be part of a disguise.
 _NOTED = Noted(lambda word: word in ALONE or is_encoded(word))
 _LETTERS = str.maketrans("0134578@$", "oieastbas")
+# A number by itself, and what it may say.
+_NUMBER = re.compile(r"(?<![a-z0-9@$!|'’])[0-9]+(?![a-z0-9@$!|'’])")
+_NUMBER_WORDS = frozenset(["a", "as", "at", "i", "is", "it", "its", "list", "see", "set", "so", "test", "to", "too"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +168,8 @@ def _views(source: View, names: frozenset[str], depth: int) -> Iterator[View]:
         clean = View("confusables", clean.text.translate(LOOKALIKES), clean.offsets, clean.whole)
         yield _lower(clean)
     low = _lower(clean)
+    if "unicode" in names and _FULL.search(low.text):
+        yield View("unicode", low.text.translate(SIMPLIFIED), low.offsets, low.whole)
     odd = _NOTED.of(words_of(low.text))
     if "leet" in names:
         yield from _leet(low)
@@ -232,17 +240,27 @@ def _bare(char: str) -> str:
 
 
 def _leet(view: View) -> Iterator[View]:
-    """Digits as the letters they resemble: 1 as i, and where that differs as l; signs only between letters."""
+    """Digits as the letters they resemble: 1 as i, and where that differs as l; signs only between letters.
+
+    A number stays one, unless it is a word that is as common: 47 as at, 70 as to.
+    """
     if not _LEET.search(view.text):
         return
     text = _LEET_SIGN.sub("i", view.text)
     for read in dict.fromkeys((text, text.replace("1", "l"))):
-        yield View("leet", read.translate(_LETTERS), view.offsets, view.whole)
+        letters = read.translate(_LETTERS)
+        for match in _NUMBER.finditer(text):
+            if letters[slice(*match.span())] not in _NUMBER_WORDS:
+                letters = f"{letters[: match.start()]}{match.group()}{letters[match.end() :]}"
+        yield View("leet", letters, view.offsets, view.whole)
 
 
 def _spacing(view: View, odd: Sequence[bytes], leet: bool) -> Iterator[View]:
-    """Letters that are set apart joined to words; words that are joined by signs set apart."""
-    joined = _rewritten("spacing", view, join_letters(view.text)) if may_be_apart(view.text, odd) else view
+    """Letters set apart joined to words, lines of one word joined; words that are joined by signs set apart."""
+    joined = view
+    if may_be_apart(view.text, odd):
+        lines = _rewritten("spacing", view, join_lines(view.text))
+        joined = _rewritten("spacing", lines, join_letters(lines.text))
     if joined is not view:
         yield joined
         if leet:

@@ -1,7 +1,7 @@
 """Simplified characters and the traditional ones that stand for them, one for one.
 
 A choice of common characters whose traditional form is the same in nearly every word; those with several (发, 后, 里,
-干) are not here. Enough for a disguise; no translation.
+干) are not here. Enough to know words by; no translation.
 """
 
 from __future__ import annotations
@@ -37,3 +37,4 @@ _FULL = (
 TRADITIONAL: Mapping[int, str] = MappingProxyType(
     {ord(simple): full for simple, full in zip(_SIMPLIFIED, _FULL, strict=True) if simple != full}
 )
+SIMPLIFIED: Mapping[int, str] = MappingProxyType({ord(full): chr(code) for code, full in TRADITIONAL.items()})
