@@ -18,6 +18,9 @@ from openclaw_lab.errors import ConfigError
 Value = bool | int | float | str | tuple[str, ...]
 
 
+_LISTED = 80  # names that an error lists
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Knob:
     """What is known of one field: dotted name, default, range or choices, unit, description."""
@@ -212,7 +215,10 @@ def unknown(name: str, known: Iterable[str]) -> ConfigError:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`did you mean …?`, or the whole list when nothing is near."""
+    """`did you mean …?`, or what is known when nothing is near, the first of many."""
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    return f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
+    if near:
+        return f"did you mean {near[0]}?"
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return f"known: {', '.join(names[:_LISTED])}{more}"
