@@ -25,6 +25,8 @@ _HOME = {
     "gate": "experiments.gate",
     "sweep": "experiments.sweep",
     "replay": "agent.replay",
+    "Agent": "agent.agent",
+    "SkillRegistry": "skills.registry",
     "Detector": "injection.detectors",
     "Detection": "injection.verdict",
     "Redactor": "redaction.redactor",
@@ -33,12 +35,15 @@ _HOME = {
     "export": "exports.openclaw",
     "KnowHub": "knowhub.service",
     "KnowHubClient": "knowhub.client",
+    "GrowthMemory": "growth.memory",
 }
 
 __all__ = [
+    "Agent",
     "Dataset",
     "Detection",
     "Detector",
+    "GrowthMemory",
     "KnowHub",
     "KnowHubClient",
     "LabConfig",
@@ -47,6 +52,7 @@ __all__ = [
     "Redaction",
     "Redactor",
     "Sample",
+    "SkillRegistry",
     "Table",
     "Task",
     "__version__",
@@ -74,6 +80,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from openclaw_lab.agent.agent import Agent
     from openclaw_lab.agent.replay import replay
     from openclaw_lab.config import LabConfig
     from openclaw_lab.errors import LabError
@@ -86,10 +93,12 @@ if TYPE_CHECKING:
     from openclaw_lab.experiments.table import Table
     from openclaw_lab.experiments.task import Task
     from openclaw_lab.exports.openclaw import export
+    from openclaw_lab.growth.memory import GrowthMemory
     from openclaw_lab.injection.detectors import Detector
     from openclaw_lab.injection.verdict import Detection
     from openclaw_lab.knowhub.client import KnowHubClient
     from openclaw_lab.knowhub.service import KnowHub
     from openclaw_lab.redaction.redactor import Redactor
     from openclaw_lab.redaction.spans import Redaction
+    from openclaw_lab.skills.registry import SkillRegistry
     from openclaw_lab.transcripts import load_sessions

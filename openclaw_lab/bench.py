@@ -39,11 +39,13 @@ class Cost:
 
     def __str__(self) -> str:
         compared = f"   {self.ratio:.2f} × {self.against}" if self.ratio is not None else ""
-        return f"{self.seconds:9.4f} s  {self.what}{compared}"
+        small = self.seconds < 0.001
+        taken = f"{self.seconds * 1e6:8.1f} µs" if small else f"{self.seconds:9.4f} s "
+        return f"{taken} {self.what}{compared}"
 
 
 def bench(names: Sequence[str] = (), data: str = "") -> list[Cost]:
-    """Measure `import`, `reminders`, `injection`, `redaction`, `knowhub` (all when none is named).
+    """Measure `import`, `reminders`, `injection`, `redaction`, `knowhub`, `agent` (all when none is named).
 
     `data` replaces the sessions.
     """
@@ -53,6 +55,8 @@ def bench(names: Sequence[str] = (), data: str = "") -> list[Cost]:
         "injection": _injection,
         "redaction": _redaction,
         "knowhub": _knowhub,
+        "skills": _skills,
+        "agent": _agent,
     }
     for name in names:
         if name not in parts:
@@ -117,6 +121,28 @@ def _replaced(text: str, rules: Sequence[tuple[re.Pattern[str], str]]) -> str:
     return text
 
 
+def _skills(data: str) -> list[Cost]:
+    """A message's matches; one threshold over a set, scored anew, and a thousand thresholds, scored anew."""
+    from openclaw_lab.skills.registry import EXAMPLES, SkillRegistry
+    from openclaw_lab.skills.vectors import memory
+
+    messages, config = load_dataset(data or "skills/mini"), LabConfig()
+    registry = SkillRegistry.load(EXAMPLES)
+    registry.match("is the disk full?", config.skills)
+    one_match = _cpu(lambda: registry.match("is the disk full?", config.skills))
+
+    def swept(count: int) -> None:
+        memory.cache_clear()
+        sweep("skills", messages, config, {"skills.threshold": [each / count for each in range(count)]})
+
+    one, many = _cpu(lambda: swept(1), 1), _cpu(lambda: swept(1000), 1)
+    return [
+        Cost("match one message, again", one_match),
+        Cost(f"one threshold on {len(messages):,} messages, with scoring", one),
+        Cost(f"1,000 thresholds on {len(messages):,} messages, with scoring", many, many / one, "one threshold"),
+    ]
+
+
 # The words of the knowledge base's own texts: common ones are as common as they are.
 _ENTRIES, _SAVES, _BATCH = 100_000, 1_000, 10_000
 
@@ -137,6 +163,14 @@ def _knowhub(_: str) -> list[Cost]:
         Cost("the same, not looked at for injections", unseen, unseen / insert_again, "a bare durable SQLite insert"),
         Cost(f"save_many of {_BATCH:,} entries", batch, batch / embedding, "the embedder's own time"),
     ]
+
+
+def _agent(_: str) -> list[Cost]:
+    """What a turn of the agent costs beside the model."""
+    from openclaw_lab.agent.speed import turn_costs
+
+    (what, bare), *others = turn_costs()
+    return [Cost(what, bare), *(Cost(name, spent, spent / bare, "the first") for name, spent in others)]
 
 
 def _cpu(work: Callable[[], object], runs: int = 3) -> float:

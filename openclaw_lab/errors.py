@@ -6,6 +6,7 @@ LabError
 ├── TaskError        an experiment asked for something that cannot be measured
 ├── RuleError        a rule file or a pattern in it
 ├── HookError        a hook name outside the closed set, a handler that broke its contract
+├── PluginError      a plugin's manifest, config or code, or what it asks for
 ├── ExportError      an export that would overwrite or lose something
 ├── OfflineError     a server that does not answer, or cannot work now
 ├── RefusedError     a server that answers that it will not
@@ -76,6 +77,10 @@ class RuleError(LabError):
 
 class HookError(LabError):
     """A hook name is outside the closed set, or a handler broke its contract."""
+
+
+class PluginError(LabError):
+    """A plugin's manifest, config or code is not valid, or it asked for what it must not have."""
 
 
 class ExportError(LabError):

@@ -64,11 +64,11 @@ def complete(
     `model` is a name of litellm, such as `openai/gpt-4o-mini`. `options` go to litellm (`api_base`, `api_key`,
     `temperature`, …). `timeout` is in seconds; `retries` counts further attempts when there is no connection.
     """
-    request = {"messages": [dict(each) for each in messages], **_plain_options(options)}
+    request = {"messages": [dict(each) for each in messages], **plain_options(options)}
     if schema is not None:
         form = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": dict(schema)}}
         request |= {"response_format": form, "drop_params": True}
-    ask = _Ask(model, "completion", options, cassette, cassette_only, timeout, retries)
+    ask = Ask(model, "completion", options, cassette, cassette_only, timeout, retries)
     key = ask.key(request)
     if (known := ask.recorded(key)) is not None:
         return str(known["text"])
@@ -124,8 +124,8 @@ def embed(
     """One row a text, as the model gives it; each text is recorded on its own, so that only new ones are asked for."""
     import numpy as np
 
-    ask = _Ask(model, "embedding", options, cassette, cassette_only, timeout, retries)
-    plain = _plain_options(options)
+    ask = Ask(model, "embedding", options, cassette, cassette_only, timeout, retries)
+    plain = plain_options(options)
     keys = {text: ask.key({"input": text, **plain}) for text in texts}
     rows = {text: _unpacked(known) for text, key in keys.items() if (known := ask.recorded(key)) is not None}
     missing = [text for text in keys if text not in rows]
@@ -157,7 +157,7 @@ def _parsed(answer: str) -> Any:
         raise ValueError("JSON that is nested too deeply") from None
 
 
-def _vectors(ask: _Ask, answer: Any, count: int) -> list[NDArray[np.float32]]:
+def _vectors(ask: Ask, answer: Any, count: int) -> list[NDArray[np.float32]]:
     import numpy as np
 
     try:
@@ -177,7 +177,7 @@ def _unpacked(known: Mapping[str, Any]) -> NDArray[np.float32]:
     return np.frombuffer(base64.b64decode(known["vector"]), dtype="<f4").astype(np.float32)
 
 
-class _Ask:
+class Ask:
     """One call: to whom, how, and where its answer is kept."""
 
     def __init__(
@@ -207,6 +207,7 @@ class _Ask:
         return hashlib.sha256(plain.encode()).hexdigest()
 
     def recorded(self, key: str) -> dict[str, Any] | None:
+        """The answer that the cassette has; DataError when only it may answer and it has none."""
         known = self.cassette.find(key, self.kind) if self.cassette is not None else None
         if known is None and self.only and self.cassette is not None:
             todo = "record it first: the same call without cassette_only"
@@ -220,9 +221,10 @@ class _Ask:
         kept = {**answer, "text": _without_given(answer["text"], self.options)} if "text" in answer else answer
         return self.cassette.append({"key": key, "kind": self.kind, "model": self.model, **kept})
 
-    def send(self, request: Mapping[str, Any]) -> Any:
-        litellm = _litellm()
-        call = litellm.completion if self.kind == "completion" else litellm.embedding
+    def send(self, request: Mapping[str, Any], call: Callable[..., Any] | None = None) -> Any:
+        """Ask, again where there was no connection; `call` stands in for the one of litellm."""
+        litellm = loaded()
+        call = call or (litellm.completion if self.kind == "completion" else litellm.embedding)
         given = {**request, **self.options, "model": self.model, "timeout": self.timeout, "max_retries": 0}
         for attempt in range(self.retries + 1):
             try:
@@ -236,6 +238,7 @@ class _Ask:
         raise ConfigError("retries", self.retries, "0 or more")
 
     def unusable(self, found: str) -> TaskError:
+        """What to raise for an answer that is none."""
         return TaskError(
             f"model {self.model}", found, todo="check that the name and api_base are those of such a model"
         )
@@ -268,7 +271,7 @@ _QUIET = _Quiet()
 
 
 @functools.cache
-def _litellm() -> Any:
+def loaded() -> Any:
     """litellm, told to fetch nothing and to print nothing; seconds of CPU."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     with _QUIET:
@@ -290,7 +293,7 @@ def _apart(call: Callable[..., Any], given: Mapping[str, Any]) -> Any:
 # --- what went wrong ----------------------------------------------------------------------------------------------
 
 
-def _failure(error: Exception, ask: _Ask) -> LabError:
+def _failure(error: Exception, ask: Ask) -> LabError:
     """One line: the model, what happened, what to do."""
     where, said = f"model {ask.model}", excerpt(_without(str(error), ask.options), 160)
     said = re.sub(r"^(?:litellm\.)?(?:\w+(?:Error|Exception)\s*(?:: |- ))+", "", said.removeprefix("litellm."))
@@ -328,7 +331,7 @@ def _unreached(error: Exception) -> bool:
     return chained or "connection error" in str(error).lower()
 
 
-def _plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
+def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that make a request another one: no credential, and no name of a user in an address."""
     return {
         name: re.sub(r"(?<=//)[^/@]*@", "", value) if isinstance(value, str) else value

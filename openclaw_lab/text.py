@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _KANA_HANGUL = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\uac00-\ud7af"
 _RUN = re.compile(rf"([{_HAN}]+)|([{_KANA_HANGUL}]+)|([^\W_]+)")
+_PLAIN = re.compile(rf"([{_HAN}]+)|((?:(?![{_HAN}])[^\W\d_])[^\W_{_HAN}]+)")
 _OTHER_SCRIPT = re.compile(rf"([{_HAN}]+|[{_KANA_HANGUL}]+)")
 _HAN_CHAR = re.compile(f"[{_HAN}]")
 _OTHER_WORD = re.compile(rf"(?:(?![{_HAN}])[^\W\d_])+")
@@ -42,6 +43,15 @@ def words(text: str) -> list[str]:
     letter nor digit (`_` included, so `kb_search` gives `kb`, `search`).
     """
     return _words(unicodedata.normalize("NFKC", text).casefold())
+
+
+def cut(text: str) -> list[str]:
+    """The distinct words of a text, in order, as a person would cut it: no bigrams, numbers or single letters."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    found: list[str] = []
+    for han, latin in _PLAIN.findall(folded):
+        found += _jieba()(han) if han else [latin]
+    return list(dict.fromkeys(found))
 
 
 def _words(text: str) -> list[str]:

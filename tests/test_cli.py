@@ -149,6 +149,8 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_data_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert run("data", "list") == 0
     assert capsys.readouterr().out.split() == [
+        "agent_tasks/mini",
+        "extraction/mini",
         "injection/mini",
         "injection/train",
         "redaction/mini",

@@ -29,6 +29,8 @@ def values_of(knob: Knob) -> st.SearchStrategy[Any]:
         return st.sampled_from(
             ["http://127.0.0.1:9999", "https://kb.example", "http://[::1]:80/p", "https://u:p@h?k=v"]
         )
+    if knob.name == "skills.thresholds":
+        return st.lists(st.sampled_from(["pdf=0.7", "a=b=1", "天气=0"]), unique=True).map(tuple)
     if knob.kind is bool:
         return st.booleans()
     if knob.kind is tuple:

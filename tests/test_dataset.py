@@ -131,7 +131,8 @@ BAD_FILES: list[tuple[str, str, bytes, str]] = [
         "no fields",
         "m.jsonl",
         jsonl({}),
-        "m.jsonl:1: found the fields none; expected text and label or text and spans or query and relevant or messages",
+        "m.jsonl:1: found the fields none; expected text and label or text and spans or query and relevant or "
+        "message and skills or task and turns or messages",
     ),
     ("CSV without names", "m.csv", b"hello,1\nbye,0\n", "m.csv:2: found the fields hello, 1; expected text and label"),
     ("CSV with a name twice", "m.csv", b"text,label,text\na,1,b\n", "m.csv:1: found text, label, text; expected each"),
@@ -214,7 +215,8 @@ def test_mixed_formats_in_a_folder(tmp_path: Path) -> None:
     put(tmp_path, "a.jsonl", FIRST)
     session = put(tmp_path, "b.jsonl", jsonl({"id": "s", "messages": [{"role": "user", "content": "hi"}]}))
     assert message(tmp_path).startswith(
-        f"{session}:1: found a session; expected text and label or text and spans or query and relevant; put sessions"
+        f"{session}:1: found a session; expected text and label or text and spans or query and relevant or "
+        "message and skills or task and turns; put sessions"
     )
 
 
@@ -482,10 +484,11 @@ def test_what_a_reader_sees() -> None:
 
 
 def test_bundled_names() -> None:
-    assert bundled_names() == ["injection/mini", "injection/train", "redaction/mini", "retrieval/mini", "sessions/mini"]
-    assert [load_dataset(name).format for name in bundled_names()] == [
-        "injection", "injection", "redaction", "retrieval", "sessions"
-    ]  # fmt: skip
+    tasks = ["agent_tasks", "injection", "injection", "redaction", "retrieval", "sessions", "skills"]
+    names = ["mini", "mini", "train", "mini", "mini", "mini", "mini"]
+    found = [name for name in bundled_names() if not name.startswith("extraction/")]  # its rows are read as sessions
+    assert found == [f"{task}/{name}" for task, name in zip(tasks, names, strict=True)]
+    assert [load_dataset(name).format for name in found] == tasks
 
 
 def test_a_users_own_file_goes_before_a_bundled_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

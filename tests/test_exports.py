@@ -309,6 +309,7 @@ CARRIED: list[tuple[str, lab.LabConfig, set[str]]] = [
     ("the server", SEED_CONFIG.with_({"knowhub.api_url": "https://x.cn", "knowhub.submitted_by": "ann"}), set()),
     ("how it is searched", SEED_CONFIG.with_({"knowhub.top_k": 9}), {"knowhub.top_k"}),
     ("relaxed", SEED_CONFIG.with_({"redaction.preset": "relaxed"}), set()),
+    ("memory", SEED_CONFIG.with_({"growth.max_tokens": 9}), {"growth.max_tokens"}),
     ("a threshold", SEED_CONFIG.with_({"injection.threshold": 0.9}), {"injection.threshold"}),
 ]  # fmt: skip
 

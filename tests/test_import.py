@@ -11,9 +11,11 @@ import pytest
 import openclaw_lab as lab
 
 PUBLIC = {
+    "Agent": "openclaw_lab.agent.agent",
     "Dataset": "openclaw_lab.experiments.dataset",
     "Detection": "openclaw_lab.injection.verdict",
     "Detector": "openclaw_lab.injection.detectors",
+    "GrowthMemory": "openclaw_lab.growth.memory",
     "KnowHub": "openclaw_lab.knowhub.service",
     "KnowHubClient": "openclaw_lab.knowhub.client",
     "LabConfig": "openclaw_lab.config",
@@ -22,6 +24,7 @@ PUBLIC = {
     "Redaction": "openclaw_lab.redaction.spans",
     "Redactor": "openclaw_lab.redaction.redactor",
     "Sample": "openclaw_lab.experiments.dataset",
+    "SkillRegistry": "openclaw_lab.skills.registry",
     "Table": "openclaw_lab.experiments.table",
     "Task": "openclaw_lab.experiments.task",
     "compare": "openclaw_lab.experiments.compare",

@@ -22,19 +22,23 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("text", "messages", "knobs", "files"),
     ("config", "rules", "transcripts", "cassette"),
     ("models",),
+    ("chat",),
     ("reminders", "injection", "redaction"),
     ("knowhub",),
+    ("skills",),
+    ("growth",),
     ("plugins",),
     ("agent",),
-    ("experiments.metrics", "experiments.progress", "experiments.reading", "experiments.traditional"),
-    ("experiments.corpus", "experiments.secrets", "experiments.areas"),
+    ("experiments.metrics", "experiments.progress", "experiments.reading"),
+    ("experiments.corpus", "experiments.secrets", "experiments.picks", "experiments.areas", "experiments.agent_tasks"),
     ("experiments.formats",),
     ("experiments.table", "experiments.dataset"),
-    ("experiments.task", "experiments.cases", "experiments.obfuscation", "experiments.split"),
+    ("experiments.task", "experiments.cases", "experiments.obfuscation", "experiments.split", "experiments.live"),
     ("experiments.tasks",),
     ("experiments.evaluate",),
     ("experiments.compare", "experiments.sweep", "experiments.curves"),
     ("experiments.robustness", "experiments.leave_one_out", "experiments.scoreboard", "experiments.pretrain"),
+    ("experiments.pretrain_skills",),
     ("exports",),
     ("experiments.gate", "ui", "notebook", "bench"),
     ("cli",),
@@ -52,8 +56,8 @@ PLAIN = {"__init__", "experiments"}
 # at the top of a file (as opposed to within a function).
 LIBRARIES = {
     "matplotlib": ({"ui"}, True),
-    "numpy": ({"experiments", "injection", "knowhub", "models", "reminders", "ui"}, True),
-    "pandas": ({"experiments", "plugins"}, False),
+    "numpy": ({"experiments", "growth", "injection", "knowhub", "models", "reminders", "skills", "ui"}, True),
+    "pandas": ({"experiments", "growth", "plugins"}, False),
     "scipy": ({"experiments", "injection"}, False),
     "tqdm": ({"experiments"}, False),
     "pyarrow": ({"experiments"}, False),
@@ -64,13 +68,15 @@ LIBRARIES = {
     "faiss": ({"knowhub"}, False),
     "fastapi": ({"knowhub"}, True),
     "uvicorn": ({"knowhub"}, False),
-    "httpx": ({"knowhub"}, True),
-    "sklearn": ({"injection"}, False),
+    "httpx": ({"growth", "knowhub", "plugins"}, True),
+    "jsonschema_rs": ({"plugins"}, False),
+    "sklearn": ({"experiments", "injection"}, False),
+    "yaml": ({"skills"}, False),
     "transformers": ({"injection"}, False),
 }
 # Who may look at the environment: the command line; tiktoken's cache folder; a switch that litellm reads; what a child
-# process inherits.
-ENVIRONMENT = {"cli", "models", "text", "notebook.runner", "notebook.server"}
+# process inherits; whether a skill's variables are set.
+ENVIRONMENT = {"cli", "models", "skills.requirements", "text", "notebook.runner", "notebook.server"}
 
 
 @dataclass(frozen=True)

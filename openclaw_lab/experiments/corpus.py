@@ -1,7 +1,8 @@
 """A query file in, the corpus beside it out: `X_queries.jsonl` is asked of `X_corpus.jsonl`, gzipped or not.
 
-A corpus row is `{"id", "text"}`, or an entry of knowledge `{"id", "task", "content", "score"?}`. Queries are not read
-here.
+A corpus row is `{"id", "text"}`, or an entry of knowledge `{"id", "task", "content", "score"?}`. Messages
+`queries_X.jsonl` are matched to the skills `catalogue_X.jsonl` with the rows `{"name", "description"}`. Queries are not
+read here.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from openclaw_lab.errors import DataError
 from openclaw_lab.experiments.reading import read_rows
 
 _QUERIES, _CORPUS = "_queries", "_corpus"
+_MESSAGES, _CATALOGUE = "queries_", "catalogue_"
 _SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
@@ -47,6 +49,16 @@ def corpus_beside(queries: Path) -> Corpus:
     return read_corpus(path)
 
 
+def catalogue_beside(messages: Path) -> Corpus:
+    """The skills that messages are matched to: a document is a skill, its id the name, its text the description."""
+    name = _stem(messages).removeprefix(_MESSAGES)
+    tried = [messages.with_name(f"{_CATALOGUE}{name}{suffix}") for suffix in _SUFFIXES]
+    path = next((each for each in tried if each.is_file()), None)
+    if path is None:
+        raise DataError(str(messages), "messages without skills", f"a file {tried[0].name} beside it")
+    return read_corpus(path)
+
+
 def read_corpus(path: Path) -> Corpus:
     """All documents of a file; the first bad row is an error, since a text that is not there cannot be found."""
     problems: list[DataError] = []
@@ -69,11 +81,21 @@ def without_corpora(files: Iterable[Path]) -> list[Path]:
     """Files of a folder without those that are the corpus of another one."""
     found = list(files)
     asked = {_stem(path).removesuffix(_QUERIES) for path in found if _stem(path).endswith(_QUERIES)}
-    return [path for path in found if _stem(path).removesuffix(_CORPUS) not in asked or not _is_corpus(path)]
+    asked |= {_stem(path).removeprefix(_MESSAGES) for path in found if _stem(path).startswith(_MESSAGES)}
+    return [path for path in found if not _is_corpus(path) or _named(path) not in asked]
 
 
 def _is_corpus(path: Path) -> bool:
-    return _stem(path).endswith(_CORPUS)
+    return _stem(path).endswith(_CORPUS) or is_catalogue(path)
+
+
+def is_catalogue(path: Path) -> bool:
+    """Whether a file holds the skills that messages beside it are matched to."""
+    return _stem(path).startswith(_CATALOGUE)
+
+
+def _named(path: Path) -> str:
+    return _stem(path).removesuffix(_CORPUS).removeprefix(_CATALOGUE)
 
 
 def _stem(path: Path) -> str:
@@ -81,6 +103,8 @@ def _stem(path: Path) -> str:
 
 
 def _document(where: str, row: Mapping[str, Any]) -> Document:
+    if "description" in row:
+        row = {"id": row.get("name"), "text": row["description"]}
     title, text = row.get("task", ""), row.get("text", row.get("content"))
     for name, value in (("id", row.get("id")), ("text", text), ("task", title)):
         if not isinstance(value, str):

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from openclaw_lab.errors import DataError, DataWarning, excerpt
-from openclaw_lab.experiments.corpus import Corpus, corpus_beside, without_corpora
+from openclaw_lab.experiments.corpus import Corpus, catalogue_beside, corpus_beside, is_catalogue, without_corpora
 from openclaw_lab.experiments.formats import RowFormat, format_of, is_session, missing
+from openclaw_lab.experiments.picks import Picks
 from openclaw_lab.experiments.reading import head, read_rows
 from openclaw_lab.experiments.secrets import Secrets, masked
 from openclaw_lab.files import bundled
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 OnError = Literal["raise", "skip"]
 _TEXT_SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".parquet")
 _STORE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
+_BESIDE = {"retrieval": corpus_beside, "skills": catalogue_beside}  # what the rows of a format are asked of
 _CORPUS_FOLDERS = ("knowledge",)  # what the queries of another folder are asked of
 
 
@@ -152,7 +154,7 @@ class Dataset(Sequence[Sample]):
 def _value(value: object) -> str:
     if isinstance(value, tuple):
         return "labelled"
-    if isinstance(value, Secrets):
+    if isinstance(value, Secrets | Picks):
         return value.summary
     return "none" if value in (None, "") else str(value)
 
@@ -181,8 +183,8 @@ def load_dataset(source: str | Path, *, on_error: OnError = "raise") -> Dataset:
     for file in files:
         row_format, rows = _read_file(file, problems)
         formats.setdefault(row_format.name, file)
-        if row_format.name == "retrieval" and rows:
-            corpora[rows[0].dataset] = _checked(corpus_beside(file), rows)
+        if row_format.name in _BESIDE and rows:
+            corpora[rows[0].dataset] = _checked(_BESIDE[row_format.name](file), rows)
         samples += rows
     if problems and on_error == "raise":
         raise problems[0].advised('or leave bad rows out: on_error="skip", --skip-bad')
@@ -222,7 +224,8 @@ def bundled_names() -> list[str]:
     """The bundled datasets, as `task/name`."""
     root = bundled("datasets")
     paths = (path.relative_to(root) for path in root.glob("*/*.jsonl") if path.parent.name not in _CORPUS_FOLDERS)
-    return sorted(path.with_suffix("").as_posix().removesuffix("_queries") for path in paths)
+    names = (path.with_suffix("").as_posix() for path in paths if not is_catalogue(path))
+    return sorted(name.removesuffix("_queries").replace("/queries_", "/") for name in names)
 
 
 def data_files(folder: Path) -> list[Path]:
@@ -243,7 +246,8 @@ def _find(source: str | Path) -> Path:
     except (OSError, RuntimeError) as error:  # a name too long for the system, a folder closed to us, ~nobody
         reason = (isinstance(error, OSError) and error.strerror) or str(error)
         raise DataError(excerpt(str(source)), reason, "the path of a file or folder") from None
-    for name in (f"{source}.jsonl", f"{source}_queries.jsonl"):
+    folder, slash, last = str(source).rpartition("/")
+    for name in (f"{source}.jsonl", f"{source}_queries.jsonl", f"{folder}{slash}queries_{last}.jsonl"):
         if (inside := bundled("datasets") / name).is_file():
             return inside
     if str(source).startswith("hf:"):
@@ -259,9 +263,11 @@ def _find(source: str | Path) -> Path:
 def _checked(corpus: Corpus, samples: Sequence[Sample]) -> Corpus:
     """The corpus, when it holds everything that the queries call relevant."""
     for sample in samples:
-        for each in sample.label:
+        skills = isinstance(sample.label, Picks)
+        for each in sample.label.named if skills else sample.label:
             if each not in corpus.row_of:
-                raise DataError(f"{sample.dataset} {sample.id}", f"relevant {each!r}", "the id of a document")
+                what = ("skill", "a name in the catalogue") if skills else ("relevant", "the id of a document")
+                raise DataError(f"{sample.dataset} {sample.id}", f"{what[0]} {each!r}", what[1])
     return corpus
 
 
@@ -291,6 +297,8 @@ def _sample(row_format: RowFormat, where: str, row: Mapping[str, Any], path: Pat
     text, label = row_format.read(where, row)
     name = path.name.removesuffix(".gz").rpartition(".")[0]
     known = {key: "" if missing(row.get(key)) else str(row[key]) for key in ("lang", "kind", "group")}
+    if isinstance(label, Picks) and not known["group"] and not missing(row.get("repo")):
+        known["group"] = str(row["repo"])  # one author's skills and messages
     line = where.rpartition(":")[2]
     row_id = f"{name}:{line}" if missing(row.get("id")) else str(row["id"])
     return Sample(row_id, text, label, name, **known, fields=dict(row))

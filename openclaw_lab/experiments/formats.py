@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from openclaw_lab.errors import DataError
+from openclaw_lab.experiments.agent_tasks import read_task
+from openclaw_lab.experiments.picks import read_picks
 from openclaw_lab.experiments.secrets import read_secrets
 
 Row = Mapping[str, Any]
@@ -59,6 +61,8 @@ FORMATS: tuple[RowFormat, ...] = (
     RowFormat("injection", ("text", "label"), "text", "label", _verdict),
     RowFormat("redaction", ("text", "spans"), "text", "spans", read_secrets),
     RowFormat("retrieval", ("query", "relevant"), "query", "relevant", _relevant),
+    RowFormat("skills", ("message", "skills"), "message", "skills", read_picks),
+    RowFormat("agent_tasks", ("task", "turns"), "task", "turns", read_task),
 )
 
 

@@ -35,8 +35,8 @@ _Z = 1.959963984540054
 class Metric:
     """A value with its 95 % interval and its denominator `n`; nan where there is nothing to measure.
 
-    `kind` is "simulated" when the value comes from a model of behaviour; then low and high are the model's sensitivity
-    band, not a confidence interval.
+    `kind` is "simulated" when the value comes from a model of behaviour: then low and high do not say how sure that
+    model is. They are its sensitivity band where a metric has one, else the interval over the samples, as for a fact.
     """
 
     value: float

@@ -120,6 +120,9 @@ def not_carried(config: LabConfig) -> tuple[str, ...]:
         carried |= {"reminders.policy", "reminders.interval"}
     if config.redaction.preset in ("relaxed", "seed"):
         carried.add("redaction.preset")
+    # The plugin has no growth memory: what nobody set is nothing lost.
+    changed = config.differences(LabConfig())
+    carried |= {name for name in config.knobs() if name.startswith("growth.") and name not in changed}
     unused = _unused(config.reminders)
     return tuple(name for name in config.differences(seed) if name not in carried | unused)
 

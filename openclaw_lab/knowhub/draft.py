@@ -38,6 +38,21 @@ def draft(item: Mapping[str, Any], flagged: Callable[[str], bool], where: str = 
     return entry, item.get("key") or ""
 
 
+def revised(entry: Entry, changes: Mapping[str, Any]) -> Entry:
+    """An entry with other values for some of its fields, checked as those of a new one are."""
+    allowed = {name: changes[name] for name in ("task", "content", "types", "score", "source") if name in changes}
+    item = {"task": entry.task, "content": entry.content, "types": entry.types, **allowed}
+    faults = [*_text_faults(item), *_list_faults(item), *_other_faults(item)]
+    faults += [f"unknown: {name}" for name in changes if name not in allowed]
+    if faults:
+        raise DataError(f"knowledge {entry.id}", "; ".join(faults), _EXPECTED)
+    if "types" in allowed:
+        allowed["types"] = _listed(allowed["types"])
+    if "source" in allowed:
+        allowed["source"] = _source(allowed["source"])
+    return dataclasses.replace(entry, **allowed)
+
+
 def now() -> str:
     """This moment, UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

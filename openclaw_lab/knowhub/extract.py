@@ -80,7 +80,7 @@ def extract_items(
     live = check_extractor(extractor)
     if not live and options:
         raise TaskError("extractor rules", ", ".join(options), "no options")
-    read = [_read(each, f"messages[{index}]") for index, each in enumerate(messages)]
+    read = [message_of(each, f"messages[{index}]") for index, each in enumerate(messages)]
     source = {"name": session_key, "category": "exp", "agent_id": agent_id, "submitted_by": submitted_by}
     owner = f"agent:{agent_id}" if agent_id else ""
     items: dict[str, dict[str, Any]] = {}
@@ -94,7 +94,7 @@ def extract_items(
 
 def candidates(messages: Sequence[Message]) -> list[Candidate]:
     """What is worth keeping, in the order in which it became known."""
-    clean = [_redacted(message) for message in messages]
+    clean = [redacted(message) for message in messages]
     return sorted([*_said(clean), *_overcome(clean)], key=lambda each: (each.last, each.first))
 
 
@@ -141,7 +141,7 @@ _SCHEMA: Mapping[str, Any] = {
 
 def asked_candidates(messages: Sequence[Message], model: str, **options: Any) -> list[Candidate]:
     """What a model finds worth keeping; what rests on no message of a user or a tool is left out."""
-    clean = [_redacted(message) for message in messages]
+    clean = [redacted(message) for message in messages]
     seen = {index: each.role for index, each in enumerate(clean) if each.role != "system"}
     if not any(clean[index].text.strip() for index in seen):
         return []
@@ -204,6 +204,22 @@ def _said(messages: Sequence[Message]) -> Iterator[Candidate]:
 
 
 def _overcome(messages: Sequence[Message]) -> Iterator[Candidate]:
+    for each in overcome(messages):
+        yield _lesson(each, spoken_in(messages[: each.last]))
+
+
+@dataclass(frozen=True, slots=True)
+class Overcome:
+    """A failed call of a tool, its answer, the later call that worked, and where the two answers stand."""
+
+    first: int
+    last: int
+    failure: ToolCall
+    answer: str
+    success: ToolCall
+
+
+def overcome(messages: Sequence[Message]) -> Iterator[Overcome]:
     """Failures of a tool that another call of it overcame; the same call once more teaches nothing."""
     finder = OpportunityFinder()
     failures: dict[str, tuple[int, ToolCall, str]] = {}
@@ -217,22 +233,22 @@ def _overcome(messages: Sequence[Message]) -> Iterator[Candidate]:
         elif any(each.kind == "recovery" for each in found) and call.name in failures:
             first, failure, answer = failures.pop(call.name)
             if failure.arguments != call.arguments:
-                yield _lesson(first, index, failure, answer, call, _spoken(messages[:index]))
+                yield Overcome(first, index, failure, answer, call)
 
 
-def _lesson(first: int, last: int, failure: ToolCall, answer: str, success: ToolCall, spoken: Language) -> Candidate:
+def _lesson(each: Overcome, spoken: Language) -> Candidate:
     title, failed, said, worked = _OVERCOME[spoken]
-    error = _telling(answer)
+    error = telling(each.answer)
     lines = [
-        f"{failed}: {failure.name} {_arguments(failure)}",
+        f"{failed}: {each.failure.name} {_arguments(each.failure)}",
         f"{said}: {excerpt(error, _ANSWER)}",
-        f"{worked}: {success.name} {_arguments(success)}",
+        f"{worked}: {each.success.name} {_arguments(each.success)}",
     ]
-    task = title.format(tool=success.name, error=excerpt(error, _TITLE))
-    return Candidate(task, "\n".join(lines), ("tool", "strategy"), 4, first, last)
+    task = title.format(tool=each.success.name, error=excerpt(error, _TITLE))
+    return Candidate(task, "\n".join(lines), ("tool", "strategy"), 4, each.first, each.last)
 
 
-def _telling(answer: str) -> str:
+def telling(answer: str) -> str:
     """The line of a failed answer that says most: the last one of a traceback, else the first that names a fault."""
     lines = [line.strip() for line in answer.splitlines() if line.strip()] or ["-"]
     if lines[0].lower().startswith("traceback"):
@@ -245,7 +261,8 @@ def _arguments(call: ToolCall) -> str:
     return excerpt(_clean(plain), _ARGUMENTS)
 
 
-def _spoken(messages: Sequence[Message]) -> Language:
+def spoken_in(messages: Sequence[Message]) -> Language:
+    """The language of the last message of a user."""
     return next((language(each.text) for each in reversed(messages) if each.role == "user" and each.text), "en")
 
 
@@ -254,7 +271,8 @@ def _clean(text: str) -> str:
     return default_redactor().redact(text).text
 
 
-def _redacted(message: Message) -> Message:
+def redacted(message: Message) -> Message:
+    """A message whose content is its text, redacted."""
     return replace(message, content=_clean(message.text.encode("utf-8", "replace").decode()))
 
 
@@ -265,7 +283,8 @@ def check_extractor(extractor: str) -> bool:
     return extractor != "rules"
 
 
-def _read(message: object, where: str) -> Message:
+def message_of(message: object, where: str) -> Message:
+    """A Message, or a plain object in any format that transcripts may have, as a Message."""
     if isinstance(message, Message):
         return message
     if not isinstance(message, Mapping):

@@ -16,7 +16,7 @@ from openclaw_lab.knowhub.batch import Batch, Draft, next_version
 from openclaw_lab.knowhub.batch import Saved as Saved
 from openclaw_lab.knowhub.cache import file_revision, load_index, save_index
 from openclaw_lab.knowhub.care import INDEX, STORE, problems, reindex
-from openclaw_lab.knowhub.draft import draft, now, text_fault
+from openclaw_lab.knowhub.draft import draft, now, revised, text_fault
 from openclaw_lab.knowhub.embed import Embedder, Vectors, embedder_named, full_name
 from openclaw_lab.knowhub.entry import MAX_TASK, Case, Entry
 from openclaw_lab.knowhub.evolve import evolved, evolved_by
@@ -122,7 +122,7 @@ class KnowHub:
         """Save several in one transaction, in order; a later one is compared with the earlier ones too."""
         given = list(items)
         named = ["knowledge"] if len(given) == 1 else [f"knowledge {number}" for number in range(1, len(given) + 1)]
-        checked = [draft(item, self._looks_injected, where) for where, item in zip(named, given, strict=True)]
+        checked = [draft(item, self.suspicious, where) for where, item in zip(named, given, strict=True)]
         embedded = embed_entries(self.embedder, [(entry.task, entry.text) for entry, _ in checked])
         drafts = [
             Draft(entry, key, vectors, left_out)
@@ -172,7 +172,8 @@ class KnowHub:
             else:  # another thread or process was quicker: the store says what is last
                 self._refresh()
 
-    def _looks_injected(self, text: str) -> bool:
+    def suspicious(self, text: str) -> bool:
+        """Whether a text looks like a prompt injection: then it is kept flagged."""
         return self._detect(text).flagged
 
     def _vectors(self, task: str, text: str) -> Vectors:
@@ -187,6 +188,10 @@ class KnowHub:
     def history(self, entry_id: str) -> list[tuple[str, Entry]]:
         """Every version of an entry with the action that made it, oldest first."""
         return self._store.history(entry_id)
+
+    def written_since(self, revision: int) -> Iterator[Entry]:
+        """The entries, whatever their status, that were written after a revision, oldest write first."""
+        return (row.entry for row in self._store.since(revision, vectors=False))
 
     def entries(self, *, include_superseded: bool = False) -> list[Entry]:
         """All entries, oldest first."""
@@ -300,9 +305,23 @@ class KnowHub:
             content = merged or evolved(entry)
             if content == entry.content:
                 return entry
-            flagged = entry.flagged or self._looks_injected(f"{entry.task}\n{content}")
+            flagged = entry.flagged or self.suspicious(f"{entry.task}\n{content}")
             new = next_version(entry, content=content, flagged=flagged)
             batch.put(new, self._vectors(new.task, new.text), "evolved")
+            return new
+
+    def revise(self, entry_id: str, **changes: Any) -> Entry:
+        """Give an entry another `content` (or task, types, score, source) as a new version; what it said is kept.
+
+        What changes nothing makes no version.
+        """
+        with self._writing() as batch:
+            entry = _existing(batch, entry_id)
+            other = revised(entry, changes)
+            if other == entry:
+                return entry
+            new = next_version(other, flagged=self.suspicious(other.text))
+            batch.put(new, self._vectors(new.task, new.text), "revised")
             return new
 
     def undo(self, entry_id: str, version: int | None = None) -> Entry:

@@ -96,7 +96,7 @@ _POLITE = re.compile(r"\A\W*(?:can|could|would|will) you\b|能(?:不能)?(?:帮�
 _TOOLS = re.compile(r"\bkb_\w+|knowhub", re.IGNORECASE)
 
 _INJECTED = re.compile(
-    r"<(?P<tag>[\w-]*(?:reminder|memor|knowledge|context|skill|system|instruction)[\w-]*)\b[^>]*>"
+    r"<(?P<tag>[\w-]*(?:reminder|memor|knowledge|knowhub|experience|context|skill|system|instruction)[\w-]*)\b[^>]*>"
     r".*?(?:</(?P=tag)\s*>|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -110,21 +110,21 @@ _OPENING = re.compile(r"\A\W*(?:no|nope|wrong|不对|错了|remember(?: this)?|�
 
 def statements(text: str, *, later: bool) -> Iterator[Statement]:
     """The statements of one message; `later`: the assistant has spoken before, so that it can be corrected."""
-    said = _own_words(text)
-    for sentence in _sentences(said):
-        found = _statement(sentence, later, len(said) > _MESSAGE)
+    said = own_words(text)
+    for sentence in sentences(said):
+        found = statement(sentence, later=later, only_asked=len(said) > _MESSAGE)
         if found:
             yield found
 
 
-def _own_words(text: str) -> str:
+def own_words(text: str) -> str:
     """A message without what a plugin put into it, without code and without what is quoted at length."""
     for injected in BUILT_IN.values():
         text = text.replace(injected, "\n")
     return _PASTED.sub("\n", _CODE.sub("\n", _INJECTED.sub("\n", text)))
 
 
-def _sentences(text: str) -> Iterator[str]:
+def sentences(text: str) -> Iterator[str]:
     """Sentences; a bare "No." or 「记住：」 is read with what follows."""
     opening = ""
     for part in _END.split(text):
@@ -137,8 +137,19 @@ def _sentences(text: str) -> Iterator[str]:
             yield sentence
 
 
-def _statement(sentence: str, later: bool, only_asked: bool) -> Statement | None:
-    unquoted = _QUOTED.sub(lambda match: "_" * len(match.group()), sentence)
+def asks(sentence: str) -> bool:
+    """Whether a sentence is a question."""
+    return _ASKS.search(_unquoted(sentence)) is not None
+
+
+def supposes(beginning: str) -> bool:
+    """Whether what follows such a beginning is only supposed."""
+    return _SUPPOSES.search(beginning) is not None
+
+
+def statement(sentence: str, *, later: bool, only_asked: bool = False) -> Statement | None:
+    """What one sentence states; `only_asked`: look for nothing but what it asks to remember."""
+    unquoted = _unquoted(sentence)
     asked = _REMEMBER.search(unquoted)
     if asked:
         return _to_remember(sentence, asked)
@@ -149,6 +160,10 @@ def _statement(sentence: str, later: bool, only_asked: bool) -> Statement | None
         if match and (kind != "correction" or later) and not _SUPPOSES.search(unquoted[: match.start()]):
             return Statement(kind, sentence, sentence) if _says_enough(sentence) else None
     return None
+
+
+def _unquoted(sentence: str) -> str:
+    return _QUOTED.sub(lambda match: "_" * len(match.group()), sentence)
 
 
 def _to_remember(sentence: str, asked: re.Match[str]) -> Statement | None:

@@ -28,6 +28,7 @@ HookName = Literal[
     "after_tool_call",  # a tool's result has come
     "agent_end",  # an agent run is over
     "before_compaction",  # the host is about to drop earlier context
+    "after_compaction",  # it has; only a live session fires it, since a recording does not say
     "session_end",  # a session is over, or is reset
 ]
 HOOKS: tuple[HookName, ...] = get_args(HookName)
@@ -90,6 +91,15 @@ class HookBus:
         handlers = self._handlers[hook]
         handlers.append((priority, plugin, handler))
         handlers.sort(key=lambda entry: -entry[0])
+
+    def off(self, plugin: str) -> None:
+        """Take out every handler of a plugin."""
+        for hook, handlers in self._handlers.items():
+            self._handlers[hook] = [entry for entry in handlers if entry[1] != plugin]
+
+    def listens(self, hook: HookName) -> bool:
+        """Whether anybody has a handler for a hook."""
+        return bool(self._handlers[hook])
 
     def emit(self, event: HookEvent) -> list[Firing]:
         """Call every handler of the event's hook; one Firing each, none when nobody listens."""

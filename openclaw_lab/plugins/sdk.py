@@ -1,4 +1,4 @@
-"""What a plugin is written with: tools, and what they get and give.
+"""What a plugin is written with: `define_plugin_entry`, the api that it registers with, tools and services.
 
 A tool is a name, a description, a JSON Schema of its parameters and a function. `tool_of` makes one of a plain
 annotated function; both kinds may be `async`.
@@ -6,40 +6,15 @@ annotated function; both kinds may be `async`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
-
-@dataclass(frozen=True, slots=True)
-class ToolContext:
-    """Who calls a tool: the session, the agent, the id of the call, and where partial output may be written."""
-
-    session_id: str = ""
-    agent_id: str = "main"
-    call_id: str = ""
-    on_delta: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """What a tool gives: text for the model, whether it failed, and details for programs."""
-
-    text: str
-    failed: bool = False
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
-Answer = str | ToolResult
-Run = Callable[[Mapping[str, Any], ToolContext], Answer | Awaitable[Answer]]
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """One tool; `parameters` is a JSON Schema of type object, `plugin` is who registered it (empty: built in)."""
-
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
-    run: Run = field(compare=False, repr=False)
-    plugin: str = ""
+from openclaw_lab.plugins.api import PluginApi as PluginApi
+from openclaw_lab.plugins.entry import PluginEntry as PluginEntry
+from openclaw_lab.plugins.entry import Service as Service
+from openclaw_lab.plugins.entry import define_plugin_entry as define_plugin_entry
+from openclaw_lab.plugins.functions import tool_of as tool_of
+from openclaw_lab.plugins.hooks import HookEvent as HookEvent
+from openclaw_lab.plugins.hooks import Injection as Injection
+from openclaw_lab.plugins.tool import Answer as Answer
+from openclaw_lab.plugins.tool import Run as Run
+from openclaw_lab.plugins.tool import Tool as Tool
+from openclaw_lab.plugins.tool import ToolContext as ToolContext
+from openclaw_lab.plugins.tool import ToolResult as ToolResult

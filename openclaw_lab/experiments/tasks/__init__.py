@@ -11,8 +11,10 @@ from openclaw_lab.knobs import nearest
 
 _HOME = {
     "reminders": "RemindersTask",
+    "live": "LiveTask",
     "redaction": "RedactionTask",
     "injection": "InjectionTask",
+    "skills": "SkillsTask",
     "retrieval": "RetrievalTask",
 }
 TASKS = tuple(_HOME)
@@ -29,6 +31,8 @@ def task_named(task: object, options: dict[str, Any] | None = None) -> Task:
         return task
     if task not in _HOME:
         raise TaskError(f"task {task!r}", expected="a known task", todo=nearest(task, _HOME))
+    if task == "reminders" and "model" in (options or {}):
+        task = "live"  # the same question, asked of an agent that runs
     module = importlib.import_module(f"openclaw_lab.experiments.tasks.{task}")
     try:
         made: Task = getattr(module, _HOME[task])(**(options or {}))

@@ -1,93 +1,65 @@
-"""The KnowHub plugin's hooks: hook events in, start texts and reminders out.
-
-`KnowHubHooks` holds the state of one session. It reads only what the host hands it, so what a replay measures is what
-a live host would see.
-"""
+"""The KnowHub plugin: three tools, start text and reminders, and uploads for extraction when they are on."""
 
 from __future__ import annotations
 
-from openclaw_lab.config import ReminderConfig
-from openclaw_lab.plugins.hooks import HookBus, HookEvent, Injection
-from openclaw_lab.reminders.policy import ReminderPolicy, Step
-from openclaw_lab.reminders.texts import TextKind, joined
-from openclaw_lab.reminders.tracker import SessionTracker
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-PLUGIN_ID = "knowhub"
+from openclaw_lab.config import LabConfig
+from openclaw_lab.plugins.builtin.knowhub.reminders import PLUGIN_ID as PLUGIN_ID
+from openclaw_lab.plugins.builtin.knowhub.reminders import KnowHubHooks as KnowHubHooks
+from openclaw_lab.plugins.builtin.knowhub.reminders import SessionReminders as SessionReminders
+from openclaw_lab.plugins.builtin.knowhub.reminders import StepReader as StepReader
+from openclaw_lab.plugins.builtin.knowhub.reminders import starts as starts
 
-
-class StepReader:
-    """Turns the hook events of one session into the Steps that a reminder policy takes."""
-
-    HOOKS = ("before_prompt_build", "after_tool_call", "agent_end", "session_end")
-
-    def __init__(self, *, with_tokens: bool = True) -> None:
-        self.tracker = SessionTracker(with_tokens=with_tokens)
-
-    def read(self, event: HookEvent) -> list[Step]:
-        """The steps that this event makes known, in order; at most the last one is a `prompt`."""
-        steps = self._catch_up(event)
-        if event.hook == "before_prompt_build":
-            steps.append(self.tracker.prompt())
-        elif event.hook == "agent_end":
-            steps += self.tracker.run_end()
-        elif event.hook == "session_end":
-            steps.append(self.tracker.session_end())
-        return steps
-
-    def _catch_up(self, event: HookEvent) -> list[Step]:
-        steps: list[Step] = []
-        for index in range(self.tracker.seen, event.at):
-            steps += self.tracker.see(event.history[index])
-        return steps
+if TYPE_CHECKING:
+    from openclaw_lab.knowhub.client import KnowHubClient
+    from openclaw_lab.knowhub.service import KnowHub
+    from openclaw_lab.plugins.entry import PluginEntry
+    from openclaw_lab.plugins.sdk import PluginApi
 
 
-class KnowHubHooks:
-    """Start text and reminders for one session."""
-
-    def __init__(self, config: ReminderConfig) -> None:
-        self._config = config
-        self._reader = StepReader(with_tokens=config.policy == "token_gap")
-        self._policy = ReminderPolicy(config)
-        self._start_due = starts(config)
-        self._has_start_hook = False
-
-    def register(self, bus: HookBus) -> None:
-        """Put the handlers on a bus."""
-        bus.on("before_agent_start", self.before_agent_start, plugin=PLUGIN_ID)
-        for hook in StepReader.HOOKS:
-            bus.on(hook, self.observe, plugin=PLUGIN_ID)
-
-    def before_agent_start(self, event: HookEvent) -> Injection | None:
-        """The start text, on hosts that have a start hook."""
-        self._has_start_hook = True
-        self._reminded(event)
-        if not self._start_due:
-            return None
-        self._start_due = self._config.start == "run"
-        return self._injection("start")
-
-    def observe(self, event: HookEvent) -> Injection | None:
-        """Counters; and at a prompt build the start text (on hosts without a start hook) and the reminder."""
-        reminded = self._reminded(event)
-        if event.hook == "session_end":
-            self._start_due = starts(self._config)
-        if event.hook != "before_prompt_build":
-            return None
-        starting = self._start_due and not self._has_start_hook
-        if starting:
-            self._start_due = False
-        kinds: list[TextKind] = ["start"] * starting
-        kinds += ["reminder"] * reminded
-        return self._injection(*kinds) if kinds else None
-
-    def _reminded(self, event: HookEvent) -> bool:
-        answers = [self._policy.step(step) for step in self._reader.read(event)]
-        return any(answers)
-
-    def _injection(self, *kinds: TextKind) -> Injection:
-        return Injection(joined(kinds, self._config, self._reader.tracker.spoken or "en"), kinds[-1])
+def register(api: PluginApi) -> None:
+    """Register the plugin with what its config says."""
+    _registered(api, None, None)
 
 
-def starts(config: ReminderConfig) -> bool:
-    """Whether a session gets a start text at all."""
-    return config.policy != "off" and config.start != "off"
+def knowhub_entry(base: KnowHub | KnowHubClient | None = None, config: LabConfig | None = None) -> PluginEntry:
+    """The same plugin for a notebook or an agent: on a knowledge base that is open, with a whole LabConfig.
+
+    `config` says what the plugin's own config does not; the knowledge base stays open when the plugin is unloaded.
+    """
+    from openclaw_lab.plugins.entry import define_plugin_entry
+    from openclaw_lab.plugins.manifest import read_manifest
+
+    manifest = read_manifest(Path(__file__).parent)
+    return define_plugin_entry(
+        id=PLUGIN_ID,
+        name=manifest.name,
+        description=manifest.description,
+        tools=manifest.tools,
+        config_schema=manifest.config_schema,
+        register=lambda api: _registered(api, base, config),
+    )
+
+
+def _registered(api: PluginApi, base: KnowHub | KnowHubClient | None, given: LabConfig | None) -> None:
+    from openclaw_lab.plugins.builtin.knowhub.settings import Bases, lab_config
+    from openclaw_lab.plugins.builtin.knowhub.tools import KnowHubTools
+    from openclaw_lab.plugins.builtin.knowhub.uploads import Uploads
+
+    values = api.plugin_config
+    config = given or lab_config(values)
+    bases = Bases(base, {**values, "apiUrl": config.knowhub.api_url}, config)
+    for function in KnowHubTools(bases, config, api.logger).functions:
+        api.register_tool(function)
+    api.register_service("knowhub-connection", stop=bases.close)
+    reminders = SessionReminders(config.reminders)
+    api.on("before_agent_start", reminders.before_agent_start)
+    for hook in StepReader.HOOKS:
+        api.on(hook, reminders.observe)
+    if config.extraction.enabled:
+        uploads = Uploads(bases, config, values["agentId"], api.logger)
+        for hook in ("before_prompt_build", "agent_end", "before_compaction", "session_end"):
+            api.on(hook, uploads.observe)
+        api.register_service("knowhub-uploads", start=uploads.start, stop=uploads.stop)

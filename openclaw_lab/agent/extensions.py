@@ -1,0 +1,138 @@
+"""What extends an agent: plugins (tools, hooks, skills), tools and skills given by hand; one view of them all.
+
+It asks them anew at every turn, so that a plugin or a skill that was loaded again is the one that is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openclaw_lab.agent.memory import is_knowhub
+from openclaw_lab.config import LabConfig
+from openclaw_lab.errors import ConfigError
+from openclaw_lab.plugins.builtin.knowhub.plugin import PLUGIN_ID, knowhub_entry
+from openclaw_lab.plugins.entry import PluginEntry
+from openclaw_lab.plugins.functions import tool_of
+from openclaw_lab.plugins.hooks import HookBus
+from openclaw_lab.plugins.loader import Plugins, load_plugins
+from openclaw_lab.plugins.tool import Tool
+
+if TYPE_CHECKING:
+    from openclaw_lab.agent.skilled import SkillMode
+    from openclaw_lab.skills.registry import SkillRegistry
+
+PluginConfig = Mapping[str, Any] | str | Path | None
+
+
+class Extensions:
+    """Plugins, tools and skills of one agent. What it loaded itself it also stops; what it was given stays running."""
+
+    def __init__(
+        self,
+        plugins: Iterable[object],
+        skills: object,
+        tools: Iterable[Tool | Callable[..., Any]],
+        config: LabConfig,
+        plugin_config: PluginConfig = None,
+        environment: Mapping[str, str] | None = None,
+        skill_mode: SkillMode = "match",
+        memory: object = None,
+    ) -> None:
+        if isinstance(plugins, str | Path):
+            raise ConfigError("plugins", str(plugins), "a list", f"plugins=[{str(plugins)!r}]")
+        self._own = tuple(each if isinstance(each, Tool) else tool_of(each) for each in tools)
+        self._config, self._mode = config, skill_mode
+        listed = list(plugins)
+        sources = [_source(each, config, plugin_config, memory) for each in listed if _is_source(each)]
+        self.loaded: Plugins | None = None
+        if sources:
+            reserved = [each.name for each in self._own]
+            self.loaded = load_plugins(*sources, config=plugin_config, environment=environment, reserved=reserved)
+        given = [each for each in listed if isinstance(each, Plugins)]
+        self.plugins = (*given, *([self.loaded] if self.loaded else ()))
+        others = [each for each in listed if not _is_source(each) and not isinstance(each, Plugins)]
+        self.buses = (*(each.bus for each in self.plugins), *map(_bus, others))
+        self._skills = skills
+        self._registry: SkillRegistry | None = None
+        self._folders: tuple[Path, ...] = ()
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools of now."""
+        if not self.plugins:
+            return self._own
+        return (*self._own, *(tool for each in self.plugins for tool in each.tools.values()))
+
+    # --- skills ---
+
+    @property
+    def registry(self) -> SkillRegistry | None:
+        """The skills given by hand, and those that the plugins of now bring along; None when there are none."""
+        folders = tuple(path for each in self.plugins for path in each.skills)
+        if self._registry is None or folders != self._folders:
+            self._registry, self._folders = _registry(self._skills, folders), folders
+        return self._registry
+
+    def skill_section(self, message: str) -> str:
+        """What the prompt says of skills, for a message."""
+        if not self._skills and not self.plugins:
+            return ""
+        registry = self.registry
+        if registry is None:
+            return ""
+        from openclaw_lab.agent.skilled import section
+
+        return section(registry, message, self._config, self.tools, self._mode)
+
+    def skill_status(self) -> str:
+        """The list that /skills prints."""
+        registry = self.registry
+        if registry is None:
+            return "Available skills:\n  (none)"
+        return str(registry.status())
+
+    def stop(self) -> None:
+        """Stop the services of what was loaded here."""
+        if self.loaded is not None:
+            self.loaded.stop()
+
+
+def _is_source(each: object) -> bool:
+    return isinstance(each, str | Path | PluginEntry) or (callable(each) and not hasattr(each, "register"))
+
+
+def _source(each: Any, config: LabConfig, plugin_config: PluginConfig, memory: object) -> Any:
+    """The built-in KnowHub plugin takes the agent's own config and knowledge base, unless it has another config."""
+    if each != PLUGIN_ID or plugin_config is not None:
+        return each
+    return knowhub_entry(memory if is_knowhub(memory) else None, config)  # type: ignore[arg-type]
+
+
+def _bus(given: object) -> HookBus:
+    """The bus of hooks given by hand: one as it is, or what an object registers on one."""
+    if isinstance(given, HookBus):
+        return given
+    register = getattr(given, "register", None)
+    if not callable(register):
+        expected = (
+            "a folder, the name of a built-in plugin, an entry, Plugins, a HookBus, or an object with register(bus)"
+        )
+        raise ConfigError("plugins", f"a {type(given).__name__}", expected)
+    bus = HookBus()
+    register(bus)
+    return bus
+
+
+def _registry(skills: object, folders: tuple[Path, ...]) -> SkillRegistry | None:
+    if not skills and not folders:
+        return None
+    from openclaw_lab.skills.registry import SkillRegistry
+
+    if isinstance(skills, SkillRegistry):
+        return skills
+    if isinstance(skills, str | Path):
+        raise ConfigError("skills", str(skills), "a list of folders", f"skills=[{str(skills)!r}]")
+    own: list[Any] = list(skills)  # type: ignore[call-overload]
+    return SkillRegistry.load(*own, *folders)

@@ -1,0 +1,96 @@
+"""What an agent may be given as memory, turned into two functions: recall for a message, remember a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openclaw_lab.agent.driving import settled
+from openclaw_lab.agent.prompt import Recall
+from openclaw_lab.agent.tools import Toolbox, result_of
+from openclaw_lab.config import LabConfig
+from openclaw_lab.errors import ConfigError, TaskError
+from openclaw_lab.injection.prompt import Experience
+from openclaw_lab.messages import ToolCall
+from openclaw_lab.plugins.tool import ToolContext
+
+Remember = Callable[[str, Toolbox], str]
+_TASK = 200
+# The tool that keeps a text where there is no memory.
+SAVE = "kb_save"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An entry of a knowledge base as a prompt shows it."""
+
+    id: str
+    task: str
+    resource: str
+    result: str
+
+
+def recall_of(memory: object, config: LabConfig) -> Recall | None:
+    """What recalls from a KnowHub, from an object with `inject(message)`, or from a callable."""
+    if memory is None:
+        return None
+    if is_knowhub(memory):
+        kb: Any = memory
+
+        def search(message: str) -> Sequence[Experience]:
+            settings = config.knowhub
+            hits = kb.search(message[:1000], top_k=settings.top_k, min_score=settings.min_score)
+            return [
+                _Known(hit.entry.id, hit.entry.task, hit.entry.source.name, hit.entry.content)
+                for hit in hits
+                if not hit.entry.flagged
+            ]
+
+        return search
+    inject = getattr(memory, "inject", None)
+    if callable(inject):
+        return lambda message: _text(inject(message))
+    if callable(memory):
+        return memory
+    raise ConfigError("memory", f"a {type(memory).__name__}", "a KnowHub, a GrowthMemory, or a callable")
+
+
+def is_knowhub(memory: object) -> bool:
+    """Told by its verbs, a client of a server too."""
+    return all(callable(getattr(memory, verb, None)) for verb in ("search", "save"))
+
+
+def _text(found: Any) -> str:
+    return found if isinstance(found, str) else str(getattr(found, "text", found) or "")
+
+
+def remember_of(memory: object) -> Remember:
+    """What keeps a text: in the KnowHub, by the memory's own `remember`, or by a plugin's kb_save."""
+
+    def remember(text: str, toolbox: Toolbox) -> str:
+        if not text.strip():
+            raise TaskError("remember", "an empty text", "what to remember")
+        if is_knowhub(memory):
+            kb: Any = memory
+            saved = kb.save(task=text[:_TASK], content=text, types=["strategy"])
+            return f"{saved.action}: {saved.id}"
+        own = getattr(memory, "remember", None)
+        if callable(own):
+            return str(own(text) or "remembered")
+        if SAVE in toolbox.tools:
+            return _by_tool(text, toolbox)
+        raise TaskError("remember", "no memory", "a memory, or a plugin with kb_save", "give Agent(memory=…)")
+
+    return remember
+
+
+def _by_tool(text: str, toolbox: Toolbox) -> str:
+    wanted: Mapping[str, Any] = toolbox.tools[SAVE].parameters.get("properties") or {}
+    values = {"task": text[:_TASK], "content": text, "types": ["strategy"], "score": 3}
+    given = {name: value for name, value in values.items() if name in wanted} or {"content": text}
+    answer = toolbox.call(ToolCall("remember", SAVE, given), ToolContext(call_id="remember"))
+    result = result_of(SAVE, settled(answer) if hasattr(answer, "__await__") else answer)
+    if result.failed:
+        raise TaskError("remember", result.text, "a kb_save that works")
+    return result.text

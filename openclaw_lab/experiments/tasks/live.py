@@ -1,0 +1,125 @@
+"""The live task: agent tasks in; what an agent does under a reminder setting out: searches, saves, success, cost.
+
+With a model this is what it did. Without one the simulated agent stands in, and every figure is marked `simulated`: its
+interval is over the tasks, for one assumed behaviour.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from openclaw_lab.config import LabConfig
+from openclaw_lab.errors import TaskError
+from openclaw_lab.experiments.agent_tasks import AgentTask
+from openclaw_lab.experiments.dataset import Dataset
+from openclaw_lab.experiments.live import Outcome, PerTask, SimulatedAgent, run_task
+from openclaw_lab.experiments.metrics import Measured, MetricSpec
+from openclaw_lab.experiments.progress import progress
+from openclaw_lab.experiments.task import Task
+from openclaw_lab.reminders.behaviour import Behaviour
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SIMULATED = "simulated"
+
+
+class LiveTask(Task):
+    """`model`: `simulated`, or what Agent takes (`litellm:provider/model`, a callable), which is then asked for every
+    turn of every task. `options` go to the Agent (`cassette`, `cassette_only`, `model_options`, `max_steps`).
+    """
+
+    name = "live"
+    format = "agent_tasks"
+    section = "reminders"
+    headline = ("right", "searched", "solved")
+    columns = ("reminders", "searches", "saves", "right", "needless", "solved", "tokens")
+    metrics = (
+        MetricSpec("reminders", "reminders", "tasks", "reminders in a task", "a task", proportion=False),
+        MetricSpec("searches", "searches", "tasks", "kb_search calls in a task", "a task", proportion=False),
+        MetricSpec("saves", "saves", "tasks", "kb_save calls in a task", "a task", proportion=False),
+        MetricSpec("searched", "searched", "tasks", "tasks in which the knowledge base was searched", better="higher"),
+        MetricSpec("right", "right", "worth", "things worth saving that were saved", better="higher"),
+        MetricSpec(
+            "needless", "needless", "tasks", "saves of nothing new in a task", "a task",
+            better="lower", proportion=False,
+        ),
+        MetricSpec("solved", "solved", "tasks", "tasks whose answer says what it had to", better="higher"),
+        MetricSpec("tokens", "tokens", "tasks", "tokens of all calls", "tokens", better="lower", proportion=False),
+        MetricSpec(
+            "reminder_tokens", "reminder_tokens", "tasks", "of them, injected text, paid with every call that has it",
+            "tokens", better="lower", proportion=False,
+        ),
+        MetricSpec("cost", "cost", "priced", "US dollars a task", "$", better="lower", proportion=False),
+    )  # fmt: skip
+
+    def __init__(
+        self, model: object = _SIMULATED, behaviour: Behaviour | Mapping[str, float] | None = None, **options: Any
+    ) -> None:
+        if behaviour is not None and model != _SIMULATED:
+            raise TaskError("task live: behaviour", model, "the simulated model", "leave one of them out")
+        self.model, self._options = model, options
+        self.behaviour = Behaviour(**behaviour) if isinstance(behaviour, Mapping) else behaviour or Behaviour()
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the simulated agent stands in for a model."""
+        return isinstance(self.model, str) and self.model == _SIMULATED
+
+    def options(self) -> dict[str, Any]:
+        """The model by its name, and a behaviour other than the default."""
+        name = self.model if isinstance(self.model, str) else getattr(self.model, "__qualname__", "a callable")
+        own = {} if self.behaviour == Behaviour() else {"behaviour": dataclasses.asdict(self.behaviour)}
+        return {"model": name, **own}
+
+    def prepared_by(self, config: LabConfig) -> Hashable:
+        """The agents run anew for every setting of the reminders."""
+        return config.reminders
+
+    def prepare(self, data: Dataset, config: LabConfig) -> tuple[Outcome, ...]:
+        """Run every task."""
+        model: object = self.model
+        if self.simulated:
+            model = PerTask(lambda task_id, task: SimulatedAgent(task_id, task, self.behaviour))
+        rows = progress(list(data), f"live {self.options()['model']}", "task")
+        return tuple(run_task(each.id, _task(each.label), config, model, **self._options) for each in rows)
+
+    def measure(self, prepared: tuple[Outcome, ...], config: LabConfig) -> Measured:
+        """One unit a task; a task that failed for want of an answer is not counted."""
+        good = np.array([not each.error for each in prepared], dtype=bool)
+        names = ("reminders", "searches", "saves", "right", "needless", "solved", "tokens", "reminder_tokens")
+        tallies = {name: np.array([float(getattr(each, name)) for each in prepared])[good] for name in names}
+        kept = [each for each in prepared if not each.error]
+        tallies["searched"] = np.minimum(tallies["searches"], 1.0)
+        tallies["tasks"] = np.ones(len(kept))
+        tallies["worth"] = np.array([float(each.worth) for each in kept])
+        tallies["priced"] = np.array([float(each.cost is not None) for each in kept])
+        tallies["cost"] = np.array([each.cost or 0.0 for each in kept])
+        kinds = {spec.name: "simulated" for spec in self.metrics} if self.simulated else {}
+        return Measured(tallies, np.flatnonzero(good), kinds)  # type: ignore[arg-type]
+
+    def rows(self, data: Dataset, prepared: tuple[Outcome, ...], config: LabConfig) -> pd.DataFrame:
+        """A row a task: what was done, what came of it; `error` says why a task has no result."""
+        import pandas as pd
+
+        frame = pd.DataFrame([dataclasses.asdict(each) for each in prepared])
+        for at, name in enumerate(("id", "lang", "kind")):
+            frame.insert(at, name, [getattr(sample, name) for sample in data])
+        frame["correct"] = (frame["right"] == frame["worth"]) & (frame["needless"] == 0) & frame["solved"]
+        return frame
+
+    def errors(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Tasks with something unsaved, saved needlessly or unsolved, worst first."""
+        wrong = frame[~frame["correct"]].copy()
+        misses = wrong["worth"] - wrong["right"] + wrong["needless"] + ~wrong["solved"]
+        return wrong.loc[misses.sort_values(ascending=False, kind="stable").index]
+
+
+def _task(label: object) -> AgentTask:
+    if not isinstance(label, AgentTask):
+        raise TaskError("task live", f"a {type(label).__name__}", "rows of agent tasks")
+    return label

@@ -1,0 +1,1 @@
+"""Memory that an agent keeps across conversations: extracted, retrieved within budgets, injected safely, tracked."""

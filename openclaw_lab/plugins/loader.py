@@ -1,0 +1,381 @@
+"""Plugin folders and entries in; their tools, hooks, skills and services out, and a report of one line for each.
+
+A plugin that raises, hangs, exits or registers twice is disabled and reported; the others run. In this process that
+holds for what Python can catch: `os._exit`, a crash or an endless loop in C take `isolated` (see `isolation`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self
+
+from openclaw_lab.errors import LabError, PluginError
+from openclaw_lab.knobs import nearest
+from openclaw_lab.plugins.api import PluginApi, Registered
+from openclaw_lab.plugins.code import entry_of, fault, forget, new_module_name, run_file
+from openclaw_lab.plugins.entry import PluginEntry, Service, define_plugin_entry
+from openclaw_lab.plugins.folders import plugin_folders
+from openclaw_lab.plugins.hooks import HookBus
+from openclaw_lab.plugins.isolation import isolated_entry
+from openclaw_lab.plugins.limits import Limits
+from openclaw_lab.plugins.manifest import Manifest, read_manifest
+from openclaw_lab.plugins.report import Report, as_lines
+from openclaw_lab.plugins.settings import HostConfig, Mask, PluginConfig, host_config, plugin_config
+from openclaw_lab.plugins.tool import Tool, ToolContext, ToolResult
+from openclaw_lab.plugins.waiting import Loop, finish, limited
+
+Source = str | Path | PluginEntry | Callable[[PluginApi], Any]
+# Seconds that all services together may take to stop.
+STOP_LIMIT = 5.0
+
+
+@dataclass(slots=True)
+class Loaded:
+    """One plugin that is loaded."""
+
+    manifest: Manifest
+    registered: Registered
+    loop: Loop
+    module: str
+    mask: Mask
+    started: list[Service] = field(default_factory=list)
+
+
+def load_plugins(
+    *sources: Source,
+    config: HostConfig | Mapping[str, Any] | str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    reserved: Iterable[str] = (),
+    isolated: bool | Collection[str] = False,
+    start: bool = True,
+    limits: Limits | None = None,
+) -> Plugins:
+    """Load plugins: folders with a manifest, folders of such folders, names of bundled ones, or entries.
+
+    `config`: a file shaped as `~/.openclaw/openclaw.json`, or such an object. `environment`: what `${NAME}` in a config
+    stands for, and what plugins may read; nothing by default. `reserved`: names of tools that no plugin may take.
+    `isolated`: all, or those named, run in a process of their own. `limits`: what they may take. `start`: start their
+    services. A source that is not there is a PluginError; what is wrong with a plugin stands in `.reports`.
+    """
+    if isinstance(isolated, str):
+        raise PluginError("load_plugins: isolated", isolated, "true, false, or a list of plugin ids")
+    plugins = Plugins(host_config(config), dict(environment or {}), frozenset(reserved), isolated, limits or Limits())
+    plugins.load(*sources, start=start)
+    known = [each.id for each in plugins.reports]
+    for name in isolated if not isinstance(isolated, bool) else ():
+        if name not in known:  # a misspelt one would run here unnoticed
+            plugins.stop()
+            raise PluginError(f"load_plugins: isolated: {name}", expected="a plugin's id", todo=nearest(name, known))
+    return plugins
+
+
+class Plugins:
+    """Loaded plugins; `with load_plugins(…) as plugins:` stops their services at the end."""
+
+    def __init__(
+        self,
+        host: HostConfig,
+        environment: Mapping[str, str],
+        reserved: frozenset[str],
+        isolated: bool | Collection[str],
+        limits: Limits,
+    ) -> None:
+        self.bus = HookBus()
+        self._host, self._environment, self._reserved = host, environment, reserved
+        self._isolated, self._limits = isolated, limits
+        self._sources: list[Source] = []
+        self._loaded: dict[str, Loaded] = {}
+        self._reports: dict[str, Report] = {}
+        self._tools: dict[str, Tool] = {}
+        self._lock = threading.RLock()
+        # Services must not outlive the last reference, nor the process: a notebook cell may simply be run again.
+        weakref.finalize(self, _stop, self._loaded, STOP_LIMIT)
+
+    # --- what there is --------------------------------------------------------------------------------------------
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """Every tool by its name; follows what is loaded later."""
+        return MappingProxyType(self._tools)
+
+    @property
+    def skills(self) -> tuple[Path, ...]:
+        """The skill folders that plugins bring along."""
+        return tuple(path for each in self._loaded.values() for path in each.manifest.skills)
+
+    @property
+    def services(self) -> Mapping[str, tuple[str, ...]]:
+        """The services that run now, by plugin."""
+        return {name: tuple(each.id for each in loaded.started) for name, loaded in self._loaded.items()}
+
+    @property
+    def manifests(self) -> Mapping[str, Manifest]:
+        """The manifests of the plugins that are loaded, by id."""
+        return {name: loaded.manifest for name, loaded in self._loaded.items()}
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """What became of each plugin; `str()` of one is a line."""
+        return tuple(self._reports.values())
+
+    def __str__(self) -> str:
+        return as_lines(self.reports)
+
+    def __repr__(self) -> str:
+        return f"Plugins({', '.join(self._loaded)})"
+
+    # --- loading --------------------------------------------------------------------------------------------------
+
+    def load(self, *sources: Source, start: bool = True) -> tuple[Report, ...]:
+        """Load more, in order; the services of what was loaded before are not started again."""
+        made: list[Report] = []
+        with self._lock:
+            for source in sources:
+                single = plugin_folders(source) if isinstance(source, str | Path) else [_entry(source)]
+                if source not in self._sources:
+                    self._sources.append(source)
+                made += [self._load(each, start) for each in single]
+        return tuple(made)
+
+    def reload(self, *ids: str) -> tuple[Report, ...]:
+        """Unload and load again with the manifests, configs and code of now: all, or those named."""
+        with self._lock:
+            if not ids:
+                for name in reversed(tuple(self._loaded)):
+                    self.unload(name)
+                self._reports.clear()
+                return tuple(report for source in tuple(self._sources) for report in self._again(source))
+            return tuple(self._reload(name) for name in ids)
+
+    def _again(self, source: Source) -> tuple[Report, ...]:
+        try:
+            return self.load(source)
+        except PluginError as error:  # the folder is gone
+            report = Report(str(source), "disabled", str(source), str(error), fault=True)
+            self._reports[report.id] = report
+            return (report,)
+
+    def _reload(self, name: str) -> Report:
+        for source in self._sources:
+            single = plugin_folders(source) if isinstance(source, str | Path) else [_entry(source)]
+            for each in single:
+                if _key(each) == name or self._named(each) == name:
+                    if name in self._loaded:
+                        self.unload(name)
+                    return self._load(each, True)
+        raise self._unknown(name)
+
+    @staticmethod
+    def _named(source: Path | PluginEntry) -> str:
+        try:
+            return source.id if isinstance(source, PluginEntry) else read_manifest(source).id
+        except LabError:
+            return ""
+
+    def unload(self, plugin_id: str, deadline: float = STOP_LIMIT) -> tuple[str, ...]:
+        """Stop a plugin's services and take out its tools, hooks and skills; one line for each fault on the way.
+
+        `reload` brings it back.
+        """
+        with self._lock:
+            loaded = self._loaded.pop(plugin_id, None)
+            if loaded is None:
+                raise self._unknown(plugin_id)
+            self._reports.pop(plugin_id, None)
+            return self._take_out(loaded, deadline)
+
+    def _take_out(self, loaded: Loaded, deadline: float) -> tuple[str, ...]:
+        self.bus.off(loaded.manifest.id)
+        for name in loaded.registered.tools:
+            self._tools.pop(name, None)
+        found = _stop({loaded.manifest.id: loaded}, deadline)
+        forget(loaded.module)
+        return found
+
+    def _unknown(self, name: str) -> PluginError:
+        todo = nearest(name, self._loaded) if self._loaded else "none is loaded"
+        return PluginError(f"plugin {name}", expected="a plugin that is loaded", todo=todo)
+
+    def _load(self, source: Path | PluginEntry, start: bool) -> Report:
+        key = _key(source)
+        try:
+            manifest = source.manifest if isinstance(source, PluginEntry) else read_manifest(source)
+            key = manifest.id
+            if manifest.id in self._loaded:
+                other = self._reports[manifest.id].source
+                raise PluginError(f"{_where(source)}: id {key} is loaded already, from {other}")
+            refused = self._host.refusal(manifest)
+            report = Report(key, "disabled", _where(source), refused) if refused else self._made(source, manifest)
+        except LabError as error:
+            report = Report(key, "disabled", _where(source), str(error), fault=True)
+        first = self._reports.get(key)  # a second plugin of that id must not hide the first one's line
+        self._reports[_where(source) if first and first.source != report.source else key] = report
+        return self._started(key) or report if start and report.status == "loaded" else report
+
+    def _made(self, source: Path | PluginEntry, manifest: Manifest) -> Report:
+        config = plugin_config(manifest, self._host, self._environment)
+        mask = Mask(config, manifest.config_schema, self._environment)
+        taken = dict.fromkeys(self._reserved, "the host") | {n: f"plugin {t.plugin}" for n, t in self._tools.items()}
+        loaded = Loaded(manifest, Registered(), Loop(manifest.id), new_module_name(manifest), mask)
+        api = PluginApi(
+            manifest, config, taken=taken, environment=self._environment, mask=mask, loop=loaded.loop
+        )  # fmt: skip
+        loaded.registered = api.registered
+
+        def register() -> Any:
+            return self._code(source, manifest, loaded, config).register(api)
+
+        try:
+            limited(register, loaded.loop, self._limits.register, f"plugin {manifest.id}: register")
+        except Exception as error:  # whatever a plugin raises is its own trouble
+            _close(loaded, 0.1)
+            forget(loaded.module)
+            reason = mask(fault(error, manifest.folder))
+            return Report(manifest.id, "disabled", _where(source), reason, fault=True, notes=manifest.notes)
+        finally:
+            api.close()
+        return self._committed(loaded, _where(source))
+
+    def _code(
+        self, source: Path | PluginEntry, manifest: Manifest, loaded: Loaded, config: PluginConfig
+    ) -> PluginEntry:
+        alone = self._isolated is True or (self._isolated and manifest.id in self._isolated)
+        if isinstance(source, PluginEntry):
+            if alone:
+                raise PluginError(f"plugin {manifest.id}: isolated", _where(source), "a folder")
+            return source
+        if alone:
+            return isolated_entry(manifest, config, self._environment, self._limits)
+        return entry_of(run_file(source, loaded.module), manifest)
+
+    def _committed(self, loaded: Loaded, where: str) -> Report:
+        manifest, registered = loaded.manifest, loaded.registered
+        self._tools.update(registered.tools)
+        for hook, handler, priority in registered.handlers:
+            self.bus.on(hook, handler, plugin=manifest.id, priority=priority)
+        self._loaded[manifest.id] = loaded
+        said = " ".join(registered.notes).split()
+        absent = [each for each in manifest.tools or () if each not in registered.tools and each not in said]
+        missing = [f"tool {each} is declared but not registered" for each in absent]
+        notes = (*manifest.notes, *registered.notes, *missing)
+        tools, services = tuple(registered.tools), tuple(registered.services)
+        return Report(manifest.id, "loaded", where, tools=tools, services=services, notes=notes)
+
+    # --- services -------------------------------------------------------------------------------------------------
+
+    def start(self) -> tuple[Report, ...]:
+        """Start the services that do not run; a plugin whose service fails is disabled. The reports of those."""
+        with self._lock:
+            made = [self._started(name) for name in tuple(self._loaded)]
+        return tuple(each for each in made if each)
+
+    def _started(self, plugin_id: str) -> Report | None:
+        loaded = self._loaded[plugin_id]
+        loaded.loop.open()
+        for service in loaded.registered.services.values():
+            if service in loaded.started:
+                continue
+            what = f"service {service.id}: start"
+            try:
+                if service.start:
+                    limited(service.start, loaded.loop, self._limits.start, what)
+            except Exception as error:
+                reason = loaded.mask(fault(error, loaded.manifest.folder))
+                reason = reason if reason.startswith(what) else f"{what}: {reason}"
+                del self._loaded[plugin_id]
+                self._take_out(loaded, STOP_LIMIT)
+                report = replace(
+                    self._reports[plugin_id], status="disabled", reason=reason, fault=True, tools=(), services=()
+                )  # fmt: skip
+                self._reports[plugin_id] = report
+                return report
+            loaded.started.append(service)
+        return None
+
+    def stop(self, deadline: float = STOP_LIMIT) -> tuple[str, ...]:
+        """Stop all services, the last started first, within `deadline` seconds in all; one line for each fault.
+
+        A second time does nothing; `start` starts them again.
+        """
+        with self._lock:
+            return _stop(self._loaded, deadline)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # --- calling --------------------------------------------------------------------------------------------------
+
+    def call(self, name: str, /, *, context: ToolContext | None = None, **arguments: Any) -> ToolResult:
+        """Call a tool as an agent would; an `async` one is waited for, also inside a running event loop."""
+        given = self._tool(name).run(arguments, context or ToolContext())
+        return _result(given if isinstance(given, str | ToolResult) else finish(given))
+
+    async def acall(self, name: str, /, *, context: ToolContext | None = None, **arguments: Any) -> ToolResult:
+        """`call` from a coroutine."""
+        given = self._tool(name).run(arguments, context or ToolContext())
+        return _result(given if isinstance(given, str | ToolResult) else await given)
+
+    def _tool(self, name: str) -> Tool:
+        if name not in self._tools:
+            raise PluginError(f"tool {name}", expected="a loaded tool", todo=nearest(name, self._tools))
+        return self._tools[name]
+
+
+def _result(given: str | ToolResult) -> ToolResult:
+    return given if isinstance(given, ToolResult) else ToolResult(given)
+
+
+def _entry(source: object) -> PluginEntry:
+    if isinstance(source, PluginEntry):
+        return source
+    if callable(source):
+        return define_plugin_entry(id=getattr(source, "__name__", "plugin").strip("<>"), register=source)
+    raise PluginError("load_plugins", f"a {type(source).__name__}", "a folder, an entry or a function register(api)")
+
+
+def _where(source: Path | PluginEntry) -> str:
+    return str(source) if isinstance(source, Path) else "an entry given as an object"
+
+
+def _key(source: Path | PluginEntry) -> str:
+    return source.name if isinstance(source, Path) else source.id
+
+
+def _stop(loaded: dict[str, Loaded], deadline: float) -> tuple[str, ...]:
+    """Stop what runs, in reverse order; each service gets an equal share of what is left of the deadline."""
+    from time import monotonic
+
+    faults: list[str] = []
+    end = monotonic() + deadline
+    left = sum(len(each.started) for each in loaded.values())
+    for each in reversed(tuple(loaded.values())):
+        while each.started:
+            service = each.started.pop()
+            share = max((end - monotonic()) / left, 0.01)
+            left -= 1
+            try:
+                if service.stop:
+                    limited(service.stop, each.loop, share, f"service {service.id}: stop")
+            except Exception as error:
+                faults.append(f"[plugin:{each.manifest.id}] {each.mask(fault(error, each.manifest.folder))}")
+        if not _close(each, max(min(end - monotonic(), 1.0), 0.05)):
+            faults.append(f"[plugin:{each.manifest.id}] a task that does not end was left behind")
+    return tuple(faults)
+
+
+def _close(loaded: Loaded, limit: float) -> bool:
+    """End a plugin's tasks and process; whether all of it ended."""
+    for close in loaded.registered.closers:
+        with contextlib.suppress(Exception):
+            close()
+    return loaded.loop.close(limit)

@@ -1,0 +1,1 @@
+"""Skills: documents that tell an agent how to do something, and which of them a message calls for."""

@@ -1,0 +1,81 @@
+"""Matched skills in, the section of the system prompt out; and the list that OpenClaw 2026.9 makes of all skills.
+
+Two ways to tell a model of skills: the seed document injects the instructions of the matched ones; the real host lists
+every eligible skill by name, description and location, and the model reads the file when it needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from openclaw_lab.errors import ConfigError
+from openclaw_lab.skills.registry import SkillMatch, SkillRegistry, shown
+from openclaw_lab.skills.skill import Skill
+
+HEADING = "## Available Skills"
+CRITICAL_RULE = (
+    'CRITICAL RULE: when a skill is listed under "Available Skills", follow its instructions yourself. Run its scripts '
+    "and commands directly with the shell tool; do not hand the task to a worker, and do not rewrite the scripts."
+)
+# OpenClaw 2026.9: skills.limits.maxSkillsInPrompt and maxSkillsPromptChars.
+MOST_SKILLS, MOST_CHARACTERS = 150, 18_000
+
+
+def section(matches: Sequence[SkillMatch] | Sequence[Skill], *, rule: bool = True) -> str:
+    """The instructions of the matched skills, `{baseDir}` replaced, with the rule on top; empty when none matched."""
+    skills = [each.skill if isinstance(each, SkillMatch) else each for each in matches]
+    if not skills:
+        return ""
+    bodies = "\n\n---\n\n".join(shown(each) for each in skills)
+    return "\n\n".join([HEADING, *([CRITICAL_RULE] if rule else []), bodies])
+
+
+def companion_section(registry: SkillRegistry, tools: Iterable[str]) -> str:
+    """The instructions of the skills that come with these tools."""
+    return section(registry.companions(tools), rule=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The list as the host writes it, and what the limits did to it."""
+
+    text: str
+    listed: int
+    left_out: int
+    compact: bool
+
+
+def listing(
+    registry: SkillRegistry,
+    host: str = "openclaw-2026.9",
+    most_skills: int = MOST_SKILLS,
+    most_characters: int = MOST_CHARACTERS,
+) -> Listing:
+    """All eligible skills that the model may see: first in full, over the limit without descriptions, then fewer.
+
+    `user-invocable: false` hides a skill from the slash commands only; `disable-model-invocation` from this list.
+    """
+    if host != "openclaw-2026.9":
+        raise ConfigError("host", host, "openclaw-2026.9, the host that lists skills")
+    skills = [each for each in registry.eligible if each.model_invocable]
+    kept = skills[:most_skills]
+    full = _listed(kept, True)
+    if len(full) <= most_characters:
+        return Listing(full, len(kept), len(skills) - len(kept), False)
+    while kept and len(_listed(kept, False)) > most_characters:
+        kept = kept[: len(kept) - max(1, len(kept) // 20)]
+    return Listing(_listed(kept, False), len(kept), len(skills) - len(kept), True)
+
+
+def _listed(skills: Sequence[Skill], descriptions: bool) -> str:
+    if not skills:
+        return ""
+    lines = ["<available_skills>"]
+    for each in skills:
+        lines += ["  <skill>", f"    <name>{escape(each.name)}</name>"]
+        if descriptions:
+            lines.append(f"    <description>{escape(each.description)}</description>")
+        lines += [f"    <location>{escape(each.location)}</location>", "  </skill>"]
+    return "\n".join([*lines, "</available_skills>"])

@@ -1,0 +1,23 @@
+"""How much a shared word tells: rare words much, words that every description or message has, nothing."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+
+def rarity(texts: Sequence[Collection[str]], background: Mapping[str, float] | None = None) -> Callable[[str], float]:
+    """The weight of a word: log of one over the share of texts that have it, here or in the background.
+
+    `background` gives the share of other descriptions and messages that have a word, because a handful of skills cannot
+    tell that "please" says nothing.
+    """
+    having = Counter(word for text in texts for word in set(text))
+    known = background or {}
+
+    def weight(word: str) -> float:
+        share = max((having[word] + 0.5) / (len(texts) + 1), known.get(word, 0.0))
+        return max(0.0, -math.log(min(1.0, share)))
+
+    return weight

@@ -1,0 +1,191 @@
+"""Skill folders in; which skills there are, which can be used, and which a message calls for, out.
+
+    registry = SkillRegistry.load("skills")
+    registry.match("内存用了多少？")        # -> [SkillMatch(name, score, hits, reason)]
+    print(registry.status())               # the list that /skills prints
+
+Nothing is dropped silently: `problems` names every file that could not be read, or that was read with a repair.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from openclaw_lab.config import LabConfig, SkillConfig
+from openclaw_lab.errors import ConfigError
+from openclaw_lab.skills.catalogue import Catalogue
+from openclaw_lab.skills.matchers import Matcher, scores
+from openclaw_lab.skills.requirements import Environment, missing, this_machine
+from openclaw_lab.skills.scores import picked
+from openclaw_lab.skills.skill import FILE, Skill, SkillProblem, read_skill
+from openclaw_lab.skills.status import SkillStatus, StatusList
+from openclaw_lab.text import count_tokens
+
+# The skills that ship: sysinfo with its script, and github.
+EXAMPLES = Path(__file__).parent / "examples"
+
+
+@dataclass(frozen=True, slots=True)
+class SkillMatch:
+    """One skill that a message picks, and why."""
+
+    name: str
+    score: float
+    hits: int
+    reason: str
+    skill: Skill = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class SkillRegistry:
+    """The skills, in the order in which they were loaded; of one name, the first."""
+
+    skills: tuple[Skill, ...]
+    problems: tuple[SkillProblem, ...] = ()
+    environment: Environment = field(default_factory=this_machine, repr=False)
+
+    @classmethod
+    def load(cls, *folders: str | Path, environment: Environment | None = None) -> Self:
+        """Read every `SKILL.md` in the folders: a skill's own folder, or one that holds skill folders.
+
+        `environment` says which programs and variables are there; left out, this machine's are looked up.
+        """
+        found: dict[str, Skill] = {}
+        problems: list[SkillProblem] = []
+        for folder in map(_folder, folders):
+            files, odd = _files(folder)
+            problems += odd
+            for file in files:
+                skill, faults = read_skill(file)
+                problems += faults
+                if skill and skill.name in found:
+                    first = found[skill.name].location
+                    problems.append(SkillProblem(str(file), 0, f"name: {skill.name!r} again, first in {first}"))
+                elif skill:
+                    found[skill.name] = skill
+        return cls(tuple(found.values()), tuple(problems), environment or this_machine())
+
+    @classmethod
+    def from_records(cls, records: Iterable[tuple[str, str]]) -> Self:
+        """Skills made of names and descriptions alone, as in a labelled catalogue."""
+        skills, seen = [], set()
+        for record in records:
+            if isinstance(record, str) or len(record) != 2 or not all(isinstance(each, str) for each in record):
+                raise ConfigError("from_records", repr(record), "pairs of a name and a description")
+            if record[0] in seen:
+                raise ConfigError("from_records", f"the name {record[0]!r} twice", "one description a name")
+            seen.add(record[0])
+            skills.append(Skill(*record))
+        return cls(tuple(skills), (), Environment())
+
+    def __len__(self) -> int:
+        return len(self.skills)
+
+    def __getitem__(self, name: str) -> Skill:
+        for skill in self.skills:
+            if skill.name == name:
+                return skill
+        raise KeyError(name)
+
+    @functools.cached_property
+    def eligible(self) -> tuple[Skill, ...]:
+        """The skills whose requirements are met."""
+        return tuple(each for each in self.skills if not missing(each.requires, self.environment))
+
+    @functools.cached_property
+    def matchable(self) -> tuple[Skill, ...]:
+        """Of them, those that a message can pick: neither a tool's companion nor kept from the model."""
+        return tuple(each for each in self.eligible if each.user_invocable and each.model_invocable)
+
+    @functools.cached_property
+    def catalogue(self) -> Catalogue:
+        """What the matchers compare."""
+        skills = self.matchable
+        return Catalogue(tuple(each.name for each in skills), tuple(each.description for each in skills))
+
+    @functools.cached_property
+    def tokens(self) -> tuple[int, ...]:
+        """The tokens of each of the matchable skills in a prompt."""
+        return tuple(count_tokens(shown(each)) for each in self.matchable)
+
+    def match(
+        self, message: str, config: SkillConfig | LabConfig | None = None, matcher: Matcher | None = None
+    ) -> list[SkillMatch]:
+        """The skills that a message calls for, best first (under `seed`: in order), each with its reason."""
+        settings = _settings(config)
+        found = scores([message], self.catalogue, settings, matcher)
+        chosen = np.flatnonzero(picked(found, settings, self.tokens if found.limited else ())[0])
+        columns = [int(found.order[0, place]) for place in chosen]
+        if not found.limited:
+            columns.sort()
+        skills = self.matchable
+        return [
+            SkillMatch(
+                skills[column].name,
+                float(found.score[0, column]),
+                int(found.hits[0, column]) if found.hits is not None else 0,
+                found.reason(0, column),
+                skills[column],
+            )
+            for column in columns
+        ]
+
+    def companions(self, tools: Iterable[str]) -> tuple[Skill, ...]:
+        """Skills that no message picks (`user-invocable: false`) and that describe one of these tools."""
+        names = list(tools)
+        return tuple(
+            each
+            for each in self.eligible
+            if not each.user_invocable and any(name in f"{each.description}\n{each.body}" for name in names)
+        )
+
+    def status(self) -> StatusList:
+        """Every skill with what it still needs; `print` it."""
+        rows = [SkillStatus(each, missing(each.requires, self.environment)) for each in self.skills]
+        return StatusList(tuple(rows), self.problems)
+
+
+def shown(skill: Skill) -> str:
+    """What the prompt says of a skill: its instructions, or its description where it has none."""
+    return f"### {skill.name}\n{skill.instructions or skill.description}"
+
+
+def _settings(config: object) -> SkillConfig:
+    if config is None:
+        return SkillConfig()
+    if isinstance(config, LabConfig):
+        return config.skills
+    if isinstance(config, SkillConfig):
+        return config
+    raise ConfigError("config", f"a {type(config).__name__}", "config.skills of a LabConfig")
+
+
+def _folder(given: object) -> Path:
+    if not isinstance(given, str | Path):
+        raise ConfigError("skills", f"a {type(given).__name__}", "a folder")
+    return Path(given).expanduser()
+
+
+def _files(folder: Path) -> tuple[list[Path], list[SkillProblem]]:
+    """The skill files of a folder, and what looks as if it were meant to be one."""
+    if not folder.is_dir():
+        return [], [SkillProblem(str(folder), 0, "expected an existing folder with skills")]
+    if (folder / FILE).is_file():
+        return [folder / FILE], []
+    files, odd = [], []
+    for each in sorted(folder.iterdir()):
+        if not each.is_dir() or each.name.startswith("."):
+            continue
+        if (each / FILE).exists():
+            files.append(each / FILE)
+        else:
+            near = [p.name for p in each.iterdir() if p.name.lower() in ("skill.md", "skills.md", "skill.markdown")]
+            found = f"found {near[0]}; " if near else ""
+            odd.append(SkillProblem(str(each), 0, f"{found}expected a file {FILE}", fatal=bool(near)))
+    return files, odd
