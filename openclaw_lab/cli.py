@@ -325,8 +325,13 @@ def _skills(options: argparse.Namespace) -> int:
     if options.match is None:
         print(registry.status())
     else:
-        for match in registry.match(options.match, _config(options.config).skills):
+        found = registry.match(options.match, _config(options.config).skills)
+        for match in found:
             print(f"{match.name}  {match.score:.2f}  {match.reason}")
+        if not found:
+            print("no skill matches")
+        for each in registry.problems:
+            print(each, file=sys.stderr)
     return 1 if any(each.fatal for each in registry.problems) else 0
 
 

@@ -156,6 +156,7 @@ def test_data_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
         "redaction/mini",
         "retrieval/mini",
         "sessions/mini",
+        "skills/mini",
     ]
     (tmp_path / "more" / "injection").mkdir(parents=True)
     (tmp_path / "more" / "redaction").mkdir()
@@ -163,7 +164,7 @@ def test_data_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     put("more/injection/notes.txt", "x")
     monkeypatch.setenv("OPENCLAW_LAB_DATA", str(tmp_path / "more"))
     assert run("data", "list") == 0
-    assert capsys.readouterr().out.split()[5:] == [str(tmp_path / each) for each in more]
+    assert capsys.readouterr().out.split()[8:] == [str(tmp_path / each) for each in more]
     monkeypatch.setenv("OPENCLAW_LAB_DATA", str(tmp_path / "nowhere"))
     assert run("data", "list") == 0
 

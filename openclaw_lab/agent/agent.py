@@ -30,6 +30,7 @@ from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import ConfigError, TaskError
 from openclaw_lab.messages import Message, Session
 from openclaw_lab.plugins.hooks import Trace
+from openclaw_lab.plugins.report import Report
 from openclaw_lab.plugins.tool import Tool
 
 if TYPE_CHECKING:
@@ -177,6 +178,11 @@ class Agent:
     def tools(self) -> Mapping[str, Tool]:
         """The tools offered to the model, by name."""
         return self._toolbox.tools
+
+    @property
+    def plugin_reports(self) -> tuple[Report, ...]:
+        """What became of each plugin: loaded, or disabled and why."""
+        return tuple(report for each in self.extensions.plugins for report in each.reports)
 
     @property
     def compactions(self) -> Sequence[Compaction]:

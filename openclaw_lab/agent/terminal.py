@@ -57,6 +57,9 @@ def chat(
             cassette_only=cassette_only,
             environment=environment,
         )
+        for report in agent.plugin_reports:
+            if report.fault:
+                print(report, file=sys.stderr)
         if message:
             return min(converse(agent, [" ".join(message)]), 1)
         converse(agent, typed(), stream=model != "echo")
