@@ -162,7 +162,7 @@ def test_a_plot_of_what_cannot_be_measured() -> None:
     ("task", "data", "options", "expected"),
     [
         ("injektion", MADE, {}, "task 'injektion': expected a known task; did you mean injection?"),
-        ("", MADE, {}, "known: reminders, redaction, injection"),
+        ("", MADE, {}, "known: reminders, live, redaction, injection, skills"),
         (None, MADE, {}, "task: expected a task's name or a Task object"),
         (5, MADE, {}, "task: found 5; expected a task's name or a Task object"),
         (InjectionTask, MADE, {}, "task: found the class InjectionTask; expected a task's name or a Task object"),
@@ -201,7 +201,7 @@ def test_an_unknown_metric_of_results_suggests_the_nearest() -> None:
 
 
 def test_tasks_by_name() -> None:
-    assert set(TASKS) == {"reminders", "redaction", "injection", "retrieval"}
+    assert set(TASKS) == {"reminders", "live", "redaction", "injection", "skills", "retrieval"}
     for name in TASKS:
         task = task_named(name)
         assert task.name == name
