@@ -92,7 +92,7 @@ class Agent:
             plugins, skills, tools, self.config, plugin_config, environment, skill_mode, memory
         )
         self._memory = memory
-        self._recall, self._remember = recall_of(memory, self.config), remember_of(memory)
+        self._recall, self._remember = recall_of(memory, self.config), remember_of(memory, self.config)
         self._base = base
         self._toolbox = Toolbox(self.extensions.tools)
         found = model_of(model, cassette=cassette, cassette_only=cassette_only, options=model_options)

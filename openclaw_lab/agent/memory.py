@@ -17,6 +17,9 @@ from openclaw_lab.plugins.tool import ToolContext
 
 Remember = Callable[[str, Toolbox], str]
 _TASK = 200
+# An entry that is further from a message than this has nothing to do with it, unless the config names a limit: for the
+# default embedder the cosine from which 72 % of related texts are kept and 4 % of others (`growth.calibrate`).
+_LEAST = 0.2
 # The tool that keeps a text where there is no memory.
 SAVE = "kb_save"
 
@@ -40,11 +43,12 @@ def recall_of(memory: object, config: LabConfig) -> Recall | None:
 
         def search(message: str) -> Sequence[Experience]:
             settings = config.knowhub
+            least = settings.min_similarity if settings.min_similarity > -1 else _LEAST
             hits = kb.search(message[:1000], top_k=settings.top_k, min_score=settings.min_score)
             return [
                 _Known(hit.entry.id, hit.entry.task, hit.entry.source.name, hit.entry.content)
                 for hit in hits
-                if not hit.entry.flagged
+                if not hit.entry.flagged and hit.similarity >= least
             ]
 
         return search
@@ -65,12 +69,15 @@ def _text(found: Any) -> str:
     return found if isinstance(found, str) else str(getattr(found, "text", found) or "")
 
 
-def remember_of(memory: object) -> Remember:
-    """What keeps a text: in the KnowHub, by the memory's own `remember`, or by a plugin's kb_save."""
+def remember_of(memory: object, config: LabConfig) -> Remember:
+    """What keeps a text without its secrets: the KnowHub, the memory's own `remember`, or a plugin's kb_save."""
 
     def remember(text: str, toolbox: Toolbox) -> str:
         if not text.strip():
             raise TaskError("remember", "an empty text", "what to remember")
+        from openclaw_lab.redaction.redactor import Redactor
+
+        text = Redactor(config.redaction).redact(text).text
         if is_knowhub(memory):
             kb: Any = memory
             saved = kb.save(task=text[:_TASK], content=text, types=["strategy"])
