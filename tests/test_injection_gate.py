@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from openclaw_lab.config import INJECTION_VIEWS, InjectionConfig
 from openclaw_lab.experiments.dataset import load_dataset
 from openclaw_lab.injection import needs, patterns
-from openclaw_lab.injection.needs import derive, finder, need_of
+from openclaw_lab.injection.needs import derive, finder, need_of, phrase_of
 from openclaw_lab.injection.patterns import RuleScorer, Weighted
+from openclaw_lab.injection.phrases import rarest
 from openclaw_lab.injection.views import lower, views
 
 FOLDER = Path(patterns.__file__).with_name("rules")
@@ -104,6 +105,32 @@ def test_a_rule_without_a_need_is_always_looked_for() -> None:
 def test_stored_needs_are_those_that_are_derived() -> None:
     for row in ROWS[::25]:
         assert need_of(row["pattern"], row.get("flags", "")) == derive(row["pattern"], row.get("flags", ""))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "rare", "phrase"),
+    [
+        (
+            r"do\s{1,4}not\b[^.\n]{0,40}tell\s{1,4}(?:the|any)\s{1,4}user",
+            "tell",
+            r"tell(?:[\x09-\x0d\x20]|",
+        ),
+        (r"(?:ignore|forget)[^.\n]{0,40}(?:rules|orders)", "rules", "(?:rules|orders)"),
+        (r"(?:send.{0,9}mail|忽略\s{0,2}指令)", "mail", r"(?:mail|(?:\xe5\xbf\xbd)(?:\xe7\x95\xa5)(?:[\x09-\x0d"),
+        (r"[^\n]{5,90}", "a", ""),
+    ],
+)
+def test_of_what_stands_together_the_rarest_is_looked_for(pattern: str, rare: str, phrase: str) -> None:
+    found = rarest(pattern, "", lambda each: 0.0 if rare in each else 1.0)
+    assert found.startswith(phrase) if phrase else not found
+
+
+def test_stored_phrases_are_in_every_hit() -> None:
+    for rule in RULES:
+        phrase = re.compile(phrase_of(rule.pattern, rule.flags).encode("latin1"), re.DOTALL | re.MULTILINE)
+        for text in LABELLED[::7]:
+            for match in rule.compiled.finditer(lower(text)):
+                assert phrase.search(match.group().encode("utf-8", "surrogatepass")), rule.id
 
 
 # Pieces that patterns half match; and what the readings look for.

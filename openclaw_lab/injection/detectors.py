@@ -35,12 +35,15 @@ class Detector:
             raise ConfigError("Detector", f"a {type(config).__name__}", "config.injection of a LabConfig")
         self._config = config or InjectionConfig()
         self._scorer = _chosen(self._config, scorer, options)
+        self._nothing = Detection(0.0, self._config.threshold <= 0)
 
     def detect(self, text: str) -> Detection:
         """Look at one text: how much it looks like an injection, and whether that is as much as the threshold."""
         if not isinstance(text, str):
             raise TaskError("Detector.detect", f"a {type(text).__name__}", "one text, a str")
         score, hits = self._scorer(text)
+        if not score and not hits:
+            return self._nothing
         return Detection(score, score >= self._config.threshold, hits)
 
 

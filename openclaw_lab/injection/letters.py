@@ -35,6 +35,7 @@ _HAN_APART = re.compile(
 )
 # Three words or more joined by one kind of sign.
 _JOINED = re.compile(r"[a-z]{2,20}([-_.+*/|])[a-z]{1,20}(?:\1[a-z]{1,20})+")
+_JOINED_THRICE = re.compile(r"[a-z]([-_.+*/|])[a-z]{1,20}\1[a-z]")  # what it finds holds this, found in half the time
 _ORDERS = (
     "ignore", "disregard", "forget", "override", "bypass", "reveal", "show", "print", "repeat", "display", "output",
     "send", "email", "forward", "transfer", "delete", "disobey", "obey", "follow", "stop", "all", "any", "the",
@@ -50,7 +51,11 @@ _KEPT = frozenset((string.ascii_lowercase + string.digits).encode())
 _BLANKS = bytes(code if code in _KEPT else 32 for code in range(256))
 # Each text that `part_words` changes holds this (RE2, whatever the case).
 _KNOWN = f"(?:{'|'.join(sorted(_LONG_ONES))})"
-JOINED_WORDS = rf"{_KNOWN}[-_.+*/|](?:[a-z]{{1,20}}[-_.+*/|]){{0,}}{_KNOWN}"
+_SIGN = "[-_.+*/|]"
+JOINED_WORDS = (
+    f"{_KNOWN}{_SIGN}(?:(?:[a-z]{{1,20}}{_SIGN}){{1,}}{_KNOWN}|{_KNOWN}{_SIGN}[a-z])|"
+    f"[a-z]{_SIGN}{_KNOWN}{_SIGN}{_KNOWN}"
+)
 # Letters that hardly stand by themselves in English.
 ALONE = frozenset(char.encode() for char in "bcdefghjklmnopqruvwxyz")
 # Each text that `may_be_apart` holds one of these (RE2, whatever the case).
@@ -131,7 +136,7 @@ def join_lines(text: str) -> Iterator[tuple[int, int, str]]:
 
 def part_words(text: str) -> str:
     """Words of an order that are joined by one sign, with spaces between them; nothing changes its place."""
-    return _JOINED.sub(_parted_run, text)
+    return _JOINED.sub(_parted_run, text) if _JOINED_THRICE.search(text) else text
 
 
 def _parted_run(match: re.Match[str]) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 from openclaw_lab.files import read_text
 from openclaw_lab.rules.pattern import compile_js
 from openclaw_lab.rules.relaxed import escaped
+from openclaw_lab.rules.sieve import Patterns
 from openclaw_lab.rules.tree import DIGITS, WORD, Node, Nodes, parsed
 
 # One of these keys is in a text with a hit; none where nothing is known.
@@ -46,6 +47,9 @@ _MORE = 0.005
 _WORD = re.compile("[a-z0-9]+")
 _PART = re.compile(f"[^{_ANY}{_LETTER}{_EDGE}a-z0-9]+")
 
+# Keys that so many messages hold are worth a phrase, if so many times fewer messages hold that.
+_OFTEN, _FEWER = 0.004, 2
+
 _Strings = frozenset[str] | None  # all that a piece can be; None: too many
 
 
@@ -55,14 +59,19 @@ def need_of(pattern: str, flags: str = "") -> Need:
     return tuple(stored) if stored is not None else derive(pattern, flags)
 
 
+def phrase_of(pattern: str, flags: str = "") -> str:
+    """The RE2 pattern over bytes of words that stand together in each hit; empty where the keys are rare enough."""
+    return str(_cache()["phrases"].get(_digest(pattern, flags), ""))
+
+
 def derive(pattern: str, flags: str = "") -> Need:
     """`need_of`, read off the pattern itself."""
     if "\\B" in pattern:  # an edge that is none
         return ()
-    alternatives = [_needs(each, _ANY, _ANY) for each in _alternatives(_flat(parsed(compile_js(pattern, flags))))]
-    if not all(alternatives):
+    found = [_needs(each, _ANY, _ANY) for each in alternatives(flat(parsed(compile_js(pattern, flags))))]
+    if not all(found):
         return ()
-    return tuple(sorted({key for each in alternatives for key in each[0][1]}))
+    return tuple(sorted({key for each in found for key in each[0][1]}))
 
 
 def commonest(need: Need) -> str:
@@ -86,7 +95,7 @@ def _found(key: str) -> str:
     return f"{'' if key.startswith(PART) else edge}{word}{'' if key.endswith(PART) else edge}"
 
 
-def _alternatives(nodes: Nodes) -> list[Nodes]:
+def alternatives(nodes: Nodes) -> list[Nodes]:
     """What a pattern that ends with a branch comes to."""
     last = nodes[-1] if nodes else None
     if last is None or last.kind != "branch" or len(last.parts) > _ALTERNATIVES:
@@ -94,19 +103,43 @@ def _alternatives(nodes: Nodes) -> list[Nodes]:
     return [(*nodes[:-1], *each) for each in last.parts]
 
 
-def update(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write what all rules need, as the rows of a rule file, to the cache."""
-    found = {
-        _digest(row["pattern"], row.get("flags", "")): derive(row["pattern"], row.get("flags", "")) for row in rows
-    }
-    lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in found.items())
+def update(rows: Sequence[Mapping[str, Any]], messages: Sequence[str]) -> None:
+    """Write what all rules need, as the rows of a rule file, to the cache.
+
+    `messages`: what people and agents write, a few thousand; they say which keys are frequent.
+    """
+    from openclaw_lab.injection.phrases import rarest  # it reads patterns as this module does
+
+    texts = [f"\n{text.lower()}\n".encode("utf-8", "surrogatepass") for text in messages]
+
+    @functools.cache
+    def held(pattern: str) -> float:
+        found = Patterns([(0, pattern)])
+        return sum(0 in found.of(found.match(text)) for text in texts) / len(texts)
+
+    needs, phrases = {}, {}
+    for row in rows:
+        given = row["pattern"], row.get("flags", "")
+        needs[_digest(*given)] = derive(*given)
+        keys = held(finder(derive(*given)))
+        if keys > _OFTEN and (phrase := rarest(*given, held)) and held(phrase) * _FEWER <= keys:
+            phrases[_digest(*given)] = phrase
     common = json.dumps(_cache()["common"], ensure_ascii=False, sort_keys=True)
-    CACHE.write_text(f'{{\n "common": {common},\n "rules": {{\n{lines}\n }}\n}}\n', "utf-8")
+    sections = f' "rules": {_lines(needs)},\n "phrases": {_lines(phrases)}'
+    CACHE.write_text(f'{{\n "common": {common},\n{sections}\n}}\n', "utf-8")
+
+
+def _lines(rows: Mapping[str, Any]) -> str:
+    return (
+        "{\n"
+        + ",\n".join(f"  {json.dumps(key)}: {json.dumps(row, ensure_ascii=False)}" for key, row in rows.items())
+        + "\n }"
+    )
 
 
 @functools.cache
 def _cache() -> Any:
-    """`common`: of a thousand messages of chat, code and logs, how many hold a key; `rules`: needs by digest."""
+    """`common`: of a thousand messages of chat, code and logs, how many hold a key; `rules` and `phrases` by digest."""
     return json.loads(read_text(CACHE))
 
 
@@ -117,15 +150,15 @@ def _digest(pattern: str, flags: str) -> str:
 # --- what a piece of a pattern can be -------------------------------------------------------------------------------
 
 
-def _flat(nodes: Nodes) -> tuple[Node, ...]:
+def flat(nodes: Nodes) -> tuple[Node, ...]:
     """Pieces without the groups around those that cannot be spelt out."""
-    flat: list[Node] = []
+    found: list[Node] = []
     for node in nodes:
         if node.kind == "group" and (len(node.parts[0]) == 1 or not _is_known(_strings(node))):
-            flat += _flat(node.parts[0])
+            found += flat(node.parts[0])
         else:
-            flat.append(node)
-    return tuple(flat)
+            found.append(node)
+    return tuple(found)
 
 
 def _is_known(strings: _Strings) -> bool:
@@ -194,21 +227,21 @@ def _parts(char: str) -> bool:
 
 def _needs(nodes: Nodes, before: str, after: str) -> list[tuple[float, Need]]:
     """The needs of a sequence with their costs, the rarest first; it has `before` and `after` beside it."""
-    flat = _flat(nodes)
-    found = [_strings(node) for node in flat]
+    flattened = flat(nodes)
+    found = [_strings(node) for node in flattened]
     needs: set[tuple[float, Need]] = set()
     for start, end, strings in _windows(found):
         left, right = _beside(found[:start][::-1], -1, before), _beside(found[end:], 0, after)
         keys = [_keys(left, each, right) for each in strings]
         if all(keys):
             needs |= {_priced(each[0] for each in keys), _priced(each[min(1, len(each) - 1)] for each in keys)}
-    for index, node in enumerate(flat):
+    for index, node in enumerate(flattened):
         if node.kind == "branch" and not _is_known(found[index]):
             start = index
-            while start and flat[start - 1].kind == "chars":  # what the parser took out of all of them
+            while start and flattened[start - 1].kind == "chars":  # what the parser took out of all of them
                 start -= 1
             left, right = _beside(found[:start][::-1], -1, before), _beside(found[index + 1 :], 0, after)
-            inner = [_needs((*flat[start:index], *each), left, right) for each in node.parts]
+            inner = [_needs((*flattened[start:index], *each), left, right) for each in node.parts]
             if all(inner):
                 needs.add(_priced(key for each in inner for key in each[0][1]))
     return sorted(needs)

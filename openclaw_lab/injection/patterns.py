@@ -19,7 +19,7 @@ import functools
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from openclaw_lab.config import InjectionConfig
 from openclaw_lab.errors import RuleError
 from openclaw_lab.files import read_text
 from openclaw_lab.injection.damping import Damping
-from openclaw_lab.injection.needs import Need, commonest, finder, need_of
+from openclaw_lab.injection.needs import Need, commonest, finder, need_of, phrase_of
 from openclaw_lab.injection.verdict import Hit
 from openclaw_lab.injection.views import JOINED, PLAIN, View, lower, plain_views, traits, views
 from openclaw_lab.knobs import nearest
@@ -61,6 +61,7 @@ class Weighted:
     pattern: str
     flags: str = ""
     need: Need = ()
+    phrase: str = ""
 
     @property
     def compiled(self) -> re.Pattern[str]:
@@ -167,7 +168,8 @@ def _chosen(config: InjectionConfig) -> list[Weighted]:
 
 def _sought(rule: Weighted) -> Sought:
     # Rules with the same common word come up together.
-    return Sought((finder(rule.need),) if rule.need else (), functools.partial(_relaxed, rule), commonest(rule.need))
+    needed = rule.phrase or finder(rule.need)
+    return Sought((needed,) if needed else (), functools.partial(_relaxed, rule), commonest(rule.need))
 
 
 def _relaxed(rule: Weighted) -> str:
@@ -187,12 +189,13 @@ def _own(rule: Rule) -> Weighted:
 @functools.cache
 def _built_in() -> tuple[Weighted, ...]:
     """The built-in rules: `load_rules` would take them too, but it would compile and prove all of them at once."""
-    table = _table()["rules"]
-    return tuple(
-        Weighted(row["id"], row["type"], table[row["id"]]["weight"], row["pattern"], row.get("flags", ""),
-                 need_of(row["pattern"], row.get("flags", "")))
-        for row in json.loads(read_text(_FOLDER / "rules.json"))
-    )  # fmt: skip
+    return tuple(_weighted(row) for row in json.loads(read_text(_FOLDER / "rules.json")))
+
+
+def _weighted(row: Mapping[str, Any]) -> Weighted:
+    given = row["pattern"], row.get("flags", "")
+    weight = _table()["rules"][row["id"]]["weight"]
+    return Weighted(row["id"], row["type"], weight, *given, need_of(*given), phrase_of(*given))
 
 
 @functools.cache

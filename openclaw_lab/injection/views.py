@@ -249,10 +249,14 @@ def _leet(view: View) -> Iterator[View]:
     text = _LEET_SIGN.sub("i", view.text)
     for read in dict.fromkeys((text, text.replace("1", "l"))):
         letters = read.translate(_LETTERS)
+        parts: list[str] = []
+        at = 0
         for match in _NUMBER.finditer(text):
-            if letters[slice(*match.span())] not in _NUMBER_WORDS:
-                letters = f"{letters[: match.start()]}{match.group()}{letters[match.end() :]}"
-        yield View("leet", letters, view.offsets, view.whole)
+            start, end = match.span()
+            if letters[start:end] not in _NUMBER_WORDS:
+                parts += (letters[at:start], match.group())
+                at = end
+        yield View("leet", "".join([*parts, letters[at:]]), view.offsets, view.whole)
 
 
 def _spacing(view: View, odd: Sequence[bytes], leet: bool) -> Iterator[View]:

@@ -13,6 +13,8 @@ from openclaw_lab.rules.sieve import Sieve, Sought
 # Literals that are rarer than this are looked for on their own. A letter counts 1, a sign that prose is full of half,
 # any other character 2.
 _RARE = 2
+# Words that half of all messages of agents hold: it costs less to look for what needs them at once.
+_COMMON = frozenset({"key", "token", "secret", "user", "login", "auth"})
 # So many characters of a number, so many digits in a row: fewer stand in most messages.
 _NUMBER, _DIGITS = 7, 3
 
@@ -40,7 +42,7 @@ def _sought(rule: Rule) -> Sought:
             needs.append(_run("number", sizes["number"]))
             if sizes.get("digits", 0) >= _DIGITS:
                 needs.append(_run("digits", sizes["digits"]))
-        if gate.literals and min(map(_rareness, gate.literals)) >= _RARE:
+        if gate.literals and min(map(_rareness, gate.literals)) >= _RARE and _COMMON.isdisjoint(gate.literals):
             needs.append("|".join(escaped(literal, gate.ignore_case) for literal in gate.literals))
     # Rules for numbers come up together, and so do rules for words.
     numeric = gate is not None and "number" in dict(gate.runs)

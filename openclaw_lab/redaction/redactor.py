@@ -123,8 +123,15 @@ class Redactor:
 
     def plain_many(self, texts: Sequence[str]) -> list[Redaction]:
         """`plain` for each text."""
-        of, general = self._candidates.of, self._seed or bool(self._more)
-        return [self.plain(text) if general or text[:1] in _OPENS or of(text) else Redaction(text) for text in texts]
+        if self._seed or self._more:
+            return [self.plain(text) for text in texts]
+        of = self._candidates.of
+        return [
+            self._made(text, self._spans(text, "", 0, rules))
+            if (rules := of(text)) or text[:1] in _OPENS
+            else Redaction(text)
+            for text in texts
+        ]
 
     def candidates(self, text: str) -> tuple[Rule, ...]:
         """The rules that could find something in a text."""

@@ -15,6 +15,11 @@ from openclaw_lab.rules.tree import ALL, OTHER, Node, Nodes, node_width, parsed
 _WIDE = 32  # a repeat with a higher bound has none
 _NUMBER = sum(1 << ord(char) for char in "0123456789 .()-/")
 _FOREIGN = r"[\x80-\xff]"
+# All kinds of space that `\s` stands for; a class of fewer is spelt out.
+_SPACE = (
+    r"(?:[\x09-\x0d\x20]|\xc2\xa0|\xe1\x9a\x80|\xe2(?:\x80[\x80-\x8a\xa8\xa9\xaf]|\x81\x9f)|\xe3\x80\x80|\xef\xbb\xbf)"
+)
+_FEW = 9
 
 
 def relaxed(nodes: Nodes) -> str:
@@ -97,6 +102,8 @@ def _repeat(node: Node, at_edge: bool) -> str:
 
 def _class(node: Node) -> str:
     """One character."""
+    if _is_space(node):
+        return _SPACE
     if node.spelt and node.chars & OTHER:
         words = [_hex(char) for char in node.spelt]
         return f"(?:{'|'.join(words)})"
@@ -106,12 +113,21 @@ def _class(node: Node) -> str:
     return _bytes(node.chars)
 
 
+def _is_space(node: Node) -> bool:
+    """Whether a class is `\\s`, whose two dozen characters would be most of a pattern."""
+    return len(node.spelt) > _FEW and all(char.isspace() or char == "\ufeff" for char in node.spelt)
+
+
 @functools.lru_cache(maxsize=4096)
 def _bytes(chars: int) -> str:
     """A class of bytes; one that holds other characters holds all bytes that these are made of."""
     if chars == ALL:
         return r"[\x00-\xff]"
+    if not chars:  # `[]` would be the beginning of a longer class
+        return "(?:)"
     codes = [code for code in range(128) if chars >> code & 1]
+    if len(codes) == 1 and not chars & OTHER:
+        return _byte(codes[0])
     inside = "".join(_span(first, last) for first, last in _spans(codes))
     return f"[{inside}{_FOREIGN[1:-1] if chars & OTHER else ''}]"
 
@@ -131,4 +147,8 @@ def _span(first: int, last: int) -> str:
 
 
 def _hex(char: str) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))
+    return "".join(map(_byte, char.encode("utf-8", "surrogatepass")))
+
+
+def _byte(code: int) -> str:
+    return chr(code) if code < 128 and chr(code).isalnum() else f"\\x{code:02x}"
