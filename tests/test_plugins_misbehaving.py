@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from plugged import plugin, registering
 
+from openclaw_lab.agent.agent import Agent
+from openclaw_lab.agent.models import calls
 from openclaw_lab.errors import PluginError
 from openclaw_lab.messages import Message, ToolCall, Usage
 from openclaw_lab.plugins.hooks import HookEvent
@@ -97,6 +99,91 @@ def test_it_is_disabled_in_one_line(tmp_path: Path, body: str, start: str, tools
     assert plugins.call("zz_hello", city="北京").text == "hello 北京"
     assert fired(plugins) == []
     assert plugins.stop() == ()
+
+
+# Lines of register(api), how the call is made, and what is said of it: a plain hook or tool that is late later on.
+LATE: list[tuple[str, str, str]] = [
+    ("api.on('before_prompt_build', lambda event: time.sleep(60), timeout=0.3)", "hook", "took longer than 0.3 s"),
+    ("api.on('before_prompt_build', wait, timeout=0.3)", "hook", "took longer than 0.3 s"),
+    ("api.register_tool(t)", "tool", "tool t: took longer than 1 s"),
+    ("api.register_tool(later)", "tool", "later: took longer than 1 s"),
+]
+_SLOW = """
+async def wait(event): await asyncio.sleep(60)
+def t() -> str:
+    '睡着。'
+    time.sleep(60)
+async def later() -> str:
+    'Sleeps.'
+    await asyncio.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(("body", "how", "said"), LATE)
+def test_what_hangs_later_is_left_behind(tmp_path: Path, body: str, how: str, said: str) -> None:
+    name = "later" if "later" in body else "t"
+    plugins = beside(tmp_path, body, _SLOW, (name,) if how == "tool" else ())
+    begin = time.monotonic()
+    answer = plugins.call(name).text if how == "tool" else fired(plugins)[0][1]
+    assert said in answer
+    assert time.monotonic() - begin < 3
+    plain = "lambda" in body or "(t)" in body
+    if plain:  # nothing can stop a plain one, so nothing more is asked of it
+        assert "[plugin:a] disabled: " in str(plugins)
+        begin = time.monotonic()
+        again = plugins.call(name).text if how == "tool" else fired(plugins)[0][1]
+        assert "plugin a is disabled: " in again
+        assert time.monotonic() - begin < 0.3
+    assert str(plugins.reports[1]) == GOOD
+    assert plugins.call("zz_hello", city="北京").text == "hello 北京"
+    plugins.reload("a")
+    assert "[plugin:a] loaded" in str(plugins)
+    plugins.stop()
+
+
+def test_calls_run_one_after_the_other_and_may_call_each_other(tmp_path: Path) -> None:
+    body = "api.register_tool(outer); api.register_tool(name)"
+    start = """
+    import contextvars
+    who = contextvars.ContextVar('who', default='nobody')
+    def name() -> str:
+        'Who.'
+        return threading.current_thread().name
+    def outer() -> str:
+        'Calls.'
+        return name()
+    """
+    plugins = beside(tmp_path, body, start, ("outer", "name"))
+    assert plugins.call("outer").text == plugins.call("name").text == "plugin-a-calls"
+
+
+# What a handler of before_tool_call answers, what becomes of the call, and what the tool was called with.
+VERDICTS: list[tuple[str, str, bool, str]] = [
+    ("return {'block': True, 'blockReason': '太危险'}", "plugin a refused the call: 太危险", True, ""),
+    ("return {'block': True}", "plugin a refused the call", True, ""),
+    ("return {'block': False}", "hello 北京", False, "北京"),
+    ("return {'params': {'city': '上海'}}", "hello 上海", False, "上海"),
+    ("return Verdict(arguments={'city': event.tool.arguments['city'] + '!'})", "hello 北京!", False, "北京!"),
+    ("return None", "hello 北京", False, "北京"),
+    ("raise ValueError('坏了')", "plugin a was to look at the call and failed: ", True, ""),
+    ("return {'params': 5}", "expected block (true or false)", True, ""),
+    ("return {'stop': True}", "found stop; expected block", True, ""),
+    ("return 'no'", "was to look at the call and failed", True, ""),
+]
+
+
+@pytest.mark.parametrize(("line", "said", "failed", "city"), VERDICTS)
+def test_a_plugin_may_look_at_a_call_first(tmp_path: Path, line: str, said: str, failed: bool, city: str) -> None:
+    start = f"from openclaw_lab.plugins.hooks import Verdict\ndef look(event):\n    {line}\n"
+    plugins = beside(tmp_path, "api.on('before_tool_call', look)", start)
+    made = Agent([calls(("zz_hello", {"city": "北京"})), "done"], plugins=[plugins], host="openclaw-2026.9")
+    turn = made.run("问候")
+    result = turn.messages[2]
+    assert said in result.text
+    assert result.failed is failed
+    assert turn.tool_calls[0].arguments == {"city": "北京"}  # what the model asked for stays on record
+    if city:
+        assert result.text == f"hello {city}"
 
 
 @pytest.mark.parametrize(

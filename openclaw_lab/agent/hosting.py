@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from openclaw_lab.agent.host import HostProfile
 from openclaw_lab.agent.session import SessionLog
-from openclaw_lab.messages import Message
+from openclaw_lab.messages import Message, ToolCall
 from openclaw_lab.plugins.hooks import Firing, HookBus, HookEvent, HookName, Trace
 
 # A hook that fired while nobody listened: hook, session, run, call, at, visible. Kept as plain values, which cost the
@@ -36,7 +37,7 @@ class Hosting:
         self.run, self.call = _answered(log), log.calls
         self.session_id = f"{log.id}~{log.revision}" if log.revision else log.id
 
-    def emit(self, hook: HookName, at: int, *, visible: bool = True) -> list[Firing]:
+    def emit(self, hook: HookName, at: int, *, visible: bool = True, tool: ToolCall | None = None) -> list[Firing]:
         """Fire one hook; what came back."""
         if hook in self._hidden:
             return []
@@ -44,7 +45,7 @@ class Hosting:
         if not listening:
             self.fired.append((hook, self.session_id, self.run, self.call, at, visible))
             return []
-        event = HookEvent(hook, self.session_id, self.run, self.call, at, self.log.messages, visible)
+        event = HookEvent(hook, self.session_id, self.run, self.call, at, self.log.messages, visible, tool)
         self.fired.append(event)
         answers = [firing for bus in listening for firing in bus.emit(event)]
         self.firings += answers
@@ -70,6 +71,21 @@ class Hosting:
         if host.call_hook:
             self.emit("model_call_started", at)
         return [each for each in found if each.injection is not None and each.injection.text]
+
+    def tool_call(self, call: ToolCall, at: int) -> tuple[ToolCall, str]:
+        """The hook before a tool is called: the call as plugins left it, and why it is not made (empty: it is).
+
+        A handler that fails refuses, as on the host.
+        """
+        for each in self.emit("before_tool_call", at, tool=call):
+            by = f"plugin {each.plugin}" if each.plugin else "a hook"
+            if each.error:
+                return call, f"{by} was to look at the call and failed: {each.error}"
+            if each.verdict is not None and each.verdict.block:
+                return call, f"{by} refused the call{f': {each.verdict.reason}' if each.verdict.reason else ''}"
+            if each.verdict is not None and each.verdict.arguments is not None:
+                call = replace(call, arguments=dict(each.verdict.arguments))
+        return call, ""
 
     def compaction(self, at: int) -> None:
         """Context is about to be dropped."""

@@ -152,14 +152,13 @@ class TurnLoop:
     def _tool_calls(self, calls: tuple[ToolCall, ...]) -> Generator[Ask | Step, Any, bool]:
         """Run the calls of one answer, in order; whether the model goes round in circles."""
         at, hosting, circling = self._log.length, self._hosting, False
-        for _ in calls:
-            hosting.emit("before_tool_call", at)
-        for call in calls:
+        allowed = [hosting.tool_call(call, at) for call in calls]
+        for call, (made, refused) in zip(calls, allowed, strict=True):
             times = self._times(call)
             circling = circling or times > self._setup.max_repeats + 1
-            result = ToolResult(_REPEATED, failed=True)
-            if times <= self._setup.max_repeats:
-                result = yield from self._result(call)
+            result = ToolResult(refused or _REPEATED, failed=True)
+            if not refused and times <= self._setup.max_repeats:
+                result = yield from self._result(made)
             self._log.append(Message("tool", result.text, tool_call_id=call.id, name=call.name, failed=result.failed))
             hosting.emit("after_tool_call", self._log.length)
             yield Step("tool", result.text, (call.name,), result.failed)

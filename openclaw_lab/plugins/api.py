@@ -22,7 +22,7 @@ from openclaw_lab.plugins.manifest import Manifest, is_tool_name
 from openclaw_lab.plugins.schema import schema_fault
 from openclaw_lab.plugins.settings import Mask, PluginConfig
 from openclaw_lab.plugins.tool import Tool
-from openclaw_lab.plugins.waiting import Loop
+from openclaw_lab.plugins.waiting import Loop, Worker
 
 
 @dataclass(slots=True)
@@ -48,6 +48,8 @@ class PluginApi:
         environment: Mapping[str, str],
         mask: Mask,
         loop: Loop,
+        worker: Worker | None = None,
+        call_limit: float = 30.0,
     ) -> None:
         self.id, self.name, self.version = manifest.id, manifest.name, manifest.version
         self.plugin_config: Mapping[str, Any] = config
@@ -56,6 +58,7 @@ class PluginApi:
         self.logger = plugin_logger(manifest.id, mask)
         self.registered = Registered()
         self._declared, self._taken, self._loop, self._mask, self._open = manifest.tools, taken, loop, mask, True
+        self._worker, self._call_limit = worker, call_limit
 
     def register_tool(self, tool: Tool | Callable[..., Any], *, name: str = "", description: str = "") -> None:
         """Add a tool: a Tool, or an annotated function (see `tool_of`)."""
@@ -75,7 +78,9 @@ class PluginApi:
         elif made.name in self._taken:
             self._refuse(f"{where} refused: the name is taken by {self._taken[made.name]}")
         else:
-            self.registered.tools[made.name] = guarded_tool(made, self.id, self._loop, self._mask)
+            self.registered.tools[made.name] = guarded_tool(
+                made, self.id, self._loop, self._worker, self._call_limit, self._mask
+            )
 
     def register_service(
         self, service: Service | str, *, start: Lifecycle | None = None, stop: Lifecycle | None = None
@@ -93,7 +98,8 @@ class PluginApi:
     def on(self, hook: str, handler: Callable[..., Any], *, priority: int = 0, timeout: float | None = None) -> None:
         """Call `handler(event)` when the hook fires; higher priority first. It may be `async`, and may give text.
 
-        `timeout` in seconds; without one an `async` handler gets 15, and a plain one runs as long as it takes.
+        `timeout` in seconds, 15 without one, as on the host. A plain handler that is late disables the plugin: nothing
+        can stop it, so nothing more is asked of it.
         """
         self._check_open("on")
         if not callable(handler):
@@ -101,7 +107,7 @@ class PluginApi:
         if hook not in HOOKS:
             self._refuse(f"hook {hook!r} ignored: the lab fires no such hook; {nearest(str(hook), HOOKS)}")
             return
-        made = guarded_handler(handler, self.id, self._loop, timeout, self._mask)
+        made = guarded_handler(handler, self.id, self._loop, self._worker, timeout, self._mask)
         self.registered.handlers.append((hook, made, priority))
 
     def when_closed(self, function: Callable[[], None]) -> None:

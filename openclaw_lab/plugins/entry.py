@@ -39,6 +39,7 @@ class PluginEntry:
     tools: tuple[str, ...] | None = None
     config_schema: Mapping[str, Any] = field(default_factory=lambda: _OPEN)
     skills: tuple[Path, ...] = ()
+    trusted: bool = False  # the lab's own: its plain hooks and tools are called without a thread and a limit
 
     @property
     def manifest(self) -> Manifest:

@@ -9,19 +9,22 @@ from dataclasses import replace
 from typing import Any
 
 from openclaw_lab.errors import HookError, PluginError, excerpt
-from openclaw_lab.plugins.hooks import PROMPT_HOOKS, Handler, HookEvent, Injection
+from openclaw_lab.plugins.hooks import PROMPT_HOOKS, TOOL_HOOK, Handler, HookEvent, Injection, Verdict
 from openclaw_lab.plugins.schema import Checker
 from openclaw_lab.plugins.settings import Mask
 from openclaw_lab.plugins.tool import Answer, Tool, ToolContext, ToolResult
-from openclaw_lab.plugins.waiting import Loop, limited
+from openclaw_lab.plugins.waiting import Loop, Worker
 
-# Seconds an async handler may take, as on the host.
+# Seconds a handler may take, as on the host.
 HANDLER_LIMIT = 15.0
 _LONGEST = 500
 
 
-def guarded_tool(tool: Tool, plugin: str, loop: Loop, mask: Mask) -> Tool:
-    """A tool whose arguments are checked and whose faults are failed results; awaited, it runs on the plugin's loop."""
+def guarded_tool(tool: Tool, plugin: str, loop: Loop, worker: Worker | None, limit: float, mask: Mask) -> Tool:
+    """A tool whose arguments are checked and whose faults are failed results, being late (`limit` seconds) among them.
+
+    A plain one runs on the plugin's worker, where there is one; an `async` one on the plugin's loop.
+    """
     check = Checker(tool.parameters)
 
     def run(arguments: Mapping[str, Any], context: ToolContext) -> Answer | Awaitable[Answer]:
@@ -29,17 +32,27 @@ def guarded_tool(tool: Tool, plugin: str, loop: Loop, mask: Mask) -> Tool:
         if wrong:
             return _failed(tool.name, "; ".join(wrong), mask)
         try:
-            given = tool.run(arguments, context)
+            if worker is None:
+                given = tool.run(arguments, context)
+            else:
+                given = worker.run(lambda: tool.run(arguments, context), limit, f"tool {tool.name}")
         except (Exception, SystemExit) as error:
             return _failed(tool.name, words(error), mask)
-        return _later(tool.name, given, loop, mask) if inspect.isawaitable(given) else _answer(tool.name, given, mask)
+        if inspect.isawaitable(given):
+            return _later(tool.name, given, loop, limit, mask)
+        return _answer(tool.name, given, mask)
 
     return replace(tool, run=run, plugin=plugin)
 
 
-async def _later(name: str, given: Awaitable[Any], loop: Loop, mask: Mask) -> Answer:
+async def _later(name: str, given: Awaitable[Any], loop: Loop, limit: float, mask: Mask) -> Answer:
+    future = asyncio.wrap_future(loop.submit(given))
     try:
-        return _answer(name, await asyncio.wrap_future(loop.submit(given)), mask)
+        done, _ = await asyncio.wait([future], timeout=limit)
+        if not done:
+            future.cancel()
+            raise PluginError(f"took longer than {limit:g} s")
+        return _answer(name, future.result(), mask)
     except (Exception, SystemExit) as error:
         return _failed(name, words(error), mask)
 
@@ -60,21 +73,25 @@ def words(error: BaseException) -> str:
     return text if isinstance(error, PluginError) and text else f"{type(error).__name__}: {text}".removesuffix(": ")
 
 
-def guarded_handler(handler: Callable[..., Any], plugin: str, loop: Loop, limit: float | None, mask: Mask) -> Handler:
-    """A handler that answers with an Injection or nothing; text and `{"prependContext": …}` are made into one.
+def guarded_handler(
+    handler: Callable[..., Any], plugin: str, loop: Loop, worker: Worker | None, limit: float | None, mask: Mask
+) -> Handler:
+    """A handler that answers with an Injection, a Verdict or nothing, within `limit` seconds.
 
-    A plain one runs on a thread, which costs time, only where it has a limit.
+    Text and `{"prependContext": …}` are made into an Injection, `{"block": True, "blockReason": …}` and `{"params": …}`
+    into a Verdict. A plain one runs on the plugin's worker, where there is one.
     """
+    seconds = HANDLER_LIMIT if limit is None else limit
 
     def run(event: HookEvent) -> Any:
         try:
             what = f"{plugin} on {event.hook}"
-            if limit is None or inspect.iscoroutinefunction(handler):
+            if worker is None or inspect.iscoroutinefunction(handler):
                 given = handler(event)
-                if inspect.isawaitable(given):
-                    given = loop.wait(given, limit or HANDLER_LIMIT, what)
             else:
-                given = limited(lambda: handler(event), loop, limit, what)
+                given = worker.run(lambda: handler(event), seconds, what)
+            if inspect.isawaitable(given):
+                given = loop.wait(given, seconds, what)
         except (Exception, SystemExit) as error:
             raise HookError(mask(words(error))) from None
         return _injection(given, event, plugin)
@@ -84,6 +101,8 @@ def guarded_handler(handler: Callable[..., Any], plugin: str, loop: Loop, limit:
 
 def _injection(given: Any, event: HookEvent, plugin: str) -> Any:
     """Anything else is given back as it is: the bus says what is wrong with it."""
+    if event.hook == TOOL_HOOK and isinstance(given, Mapping):
+        return Verdict.of(given)
     if event.hook not in PROMPT_HOOKS:
         return given
     if isinstance(given, Mapping) and isinstance(given.get("prependContext"), str):

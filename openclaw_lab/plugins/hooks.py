@@ -1,20 +1,21 @@
 """The extension contract: a closed set of hooks, the event each handler gets, and the bus that calls handlers.
 
-A handler is `handler(event) -> Injection | None`; only the hooks in PROMPT_HOOKS may answer with an Injection.
-A handler that raises is recorded in the trace and skipped, as the real host does; the others still run.
+A handler is `handler(event) -> Injection | Verdict | None`; only the hooks in PROMPT_HOOKS may answer with an
+Injection, and only before_tool_call with a Verdict. A handler that raises is recorded in the trace and skipped, as the
+real host does; the others still run.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from openclaw_lab.errors import HookError, excerpt
 from openclaw_lab.knobs import nearest
-from openclaw_lab.messages import Message
+from openclaw_lab.messages import Message, ToolCall
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,11 +34,13 @@ HookName = Literal[
 ]
 HOOKS: tuple[HookName, ...] = get_args(HookName)
 PROMPT_HOOKS = frozenset({"before_agent_start", "before_prompt_build"})
+TOOL_HOOK: HookName = "before_tool_call"
 
 
 @dataclass(frozen=True, slots=True)
 class HookEvent:
-    """One firing of a hook. `run` and `call` count from 1; `at` is the number of messages recorded so far.
+    """One firing of a hook. `run` and `call` count from 1; `at` is the number of messages recorded so far; `tool` is
+    the call that before_tool_call is about.
 
     `history` is the whole recording and `visible` says whether the host hands the messages so far to this hook.
     """
@@ -49,6 +52,7 @@ class HookEvent:
     at: int
     history: Sequence[Message] = field(repr=False, compare=False)
     visible: bool = True
+    tool: ToolCall | None = None
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -64,8 +68,28 @@ class Injection:
     kind: str
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a handler says of a tool call: that it is not made, and why, or that it is made with other arguments."""
+
+    block: bool = False
+    reason: str = ""
+    arguments: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Self:
+        """From what a host takes: `block`, `blockReason`, `params`; a HookError for anything else."""
+        block, reason, arguments = answer.get("block", False), answer.get("blockReason", ""), answer.get("params")
+        unknown = sorted(set(map(str, answer)) - {"block", "blockReason", "params"})
+        typed = isinstance(block, bool) and isinstance(reason, str) and isinstance(arguments, Mapping | None)
+        if unknown or not typed:
+            found = ", ".join(unknown) or ", ".join(f"{k}: a {type(v).__name__}" for k, v in answer.items())
+            raise HookError(TOOL_HOOK, found, "block (true or false), blockReason (text), params (an object)")
+        return cls(block, reason, arguments)
+
+
 _ERROR = 200  # characters of an error that a trace keeps
-Handler = Callable[[HookEvent], Injection | None]
+Handler = Callable[[HookEvent], Injection | Verdict | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +100,7 @@ class Firing:
     plugin: str
     injection: Injection | None = None
     error: str = ""
+    verdict: Verdict | None = None
 
 
 class HookBus:
@@ -118,6 +143,8 @@ def _fire(event: HookEvent, plugin: str, handler: Handler) -> Firing:
         answer: object = handler(event)
         if answer is None:
             return Firing(event, plugin)
+        if isinstance(answer, Verdict) and event.hook == TOOL_HOOK:
+            return Firing(event, plugin, verdict=answer)
         if inspect.iscoroutine(answer):
             answer.close()  # else Python complains later that nobody awaited it
         builds = event.hook in PROMPT_HOOKS

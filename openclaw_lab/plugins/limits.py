@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds to import and register, and for one service to start; in isolation, seconds a call and memory (0: any).
+    """Seconds to import and register, for one service to start, for one call of a tool; memory in isolation (0: any).
 
-    Stopping has its own deadline, see `Plugins.stop`.
+    A hook has its own limit, see `PluginApi.on`. Stopping has its own deadline, see `Plugins.stop`.
     """
 
     register: float = 10.0

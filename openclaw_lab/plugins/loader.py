@@ -1,7 +1,8 @@
 """Plugin folders and entries in; their tools, hooks, skills and services out, and a report of one line for each.
 
 A plugin that raises, hangs, exits or registers twice is disabled and reported; the others run. In this process that
-holds for what Python can catch: `os._exit`, a crash or an endless loop in C take `isolated` (see `isolation`).
+holds for what Python can catch: `os._exit`, a crash or an endless loop in C take `isolated` (see `isolation`), and what
+hangs is left behind on its thread.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from openclaw_lab.plugins.manifest import Manifest, read_manifest
 from openclaw_lab.plugins.report import Report, as_lines
 from openclaw_lab.plugins.settings import HostConfig, Mask, PluginConfig, host_config, plugin_config
 from openclaw_lab.plugins.tool import Tool, ToolContext, ToolResult
-from openclaw_lab.plugins.waiting import Loop, finish, limited
+from openclaw_lab.plugins.waiting import Loop, Worker, finish, limited
 
 Source = str | Path | PluginEntry | Callable[[PluginApi], Any]
 # Seconds that all services together may take to stop.
@@ -44,6 +45,7 @@ class Loaded:
     loop: Loop
     module: str
     mask: Mask
+    worker: Worker | None
     started: list[Service] = field(default_factory=list)
 
 
@@ -122,7 +124,14 @@ class Plugins:
     @property
     def reports(self) -> tuple[Report, ...]:
         """What became of each plugin; `str()` of one is a line."""
-        return tuple(self._reports.values())
+        return tuple(map(self._as_of_now, self._reports.values()))
+
+    def _as_of_now(self, report: Report) -> Report:
+        """A report, of a plugin whose hook or tool was late with that."""
+        loaded = self._loaded.get(report.id)
+        if loaded is None or loaded.worker is None or not loaded.worker.late or report.status != "loaded":
+            return report
+        return replace(report, status="disabled", reason=loaded.worker.late, fault=True)
 
     def __str__(self) -> str:
         return as_lines(self.reports)
@@ -222,9 +231,12 @@ class Plugins:
         config = plugin_config(manifest, self._host, self._environment)
         mask = Mask(config, manifest.config_schema, self._environment)
         taken = dict.fromkeys(self._reserved, "the host") | {n: f"plugin {t.plugin}" for n, t in self._tools.items()}
-        loaded = Loaded(manifest, Registered(), Loop(manifest.id), new_module_name(manifest), mask)
+        own = isinstance(source, PluginEntry) and source.trusted
+        worker = None if own or self._alone(manifest) else Worker(manifest.id)  # a process has limits of its own
+        loaded = Loaded(manifest, Registered(), Loop(manifest.id), new_module_name(manifest), mask, worker)
         api = PluginApi(
-            manifest, config, taken=taken, environment=self._environment, mask=mask, loop=loaded.loop
+            manifest, config, taken=taken, environment=self._environment, mask=mask, loop=loaded.loop, worker=worker,
+            call_limit=self._limits.call,
         )  # fmt: skip
         loaded.registered = api.registered
 
@@ -245,14 +257,17 @@ class Plugins:
     def _code(
         self, source: Path | PluginEntry, manifest: Manifest, loaded: Loaded, config: PluginConfig
     ) -> PluginEntry:
-        alone = self._isolated is True or (self._isolated and manifest.id in self._isolated)
         if isinstance(source, PluginEntry):
-            if alone:
+            if self._alone(manifest):
                 raise PluginError(f"plugin {manifest.id}: isolated", _where(source), "a folder")
             return source
-        if alone:
+        if self._alone(manifest):
             return isolated_entry(manifest, config, self._environment, self._limits)
         return entry_of(run_file(source, loaded.module), manifest)
+
+    def _alone(self, manifest: Manifest) -> bool:
+        """Whether a plugin runs in a process of its own."""
+        return self._isolated if isinstance(self._isolated, bool) else manifest.id in self._isolated
 
     def _committed(self, loaded: Loaded, where: str) -> Report:
         manifest, registered = loaded.manifest, loaded.registered
@@ -378,4 +393,6 @@ def _close(loaded: Loaded, limit: float) -> bool:
     for close in loaded.registered.closers:
         with contextlib.suppress(Exception):
             close()
+    if loaded.worker is not None:
+        loaded.worker.close()
     return loaded.loop.close(limit)

@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import contextvars
 import inspect
+import queue
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -131,6 +133,63 @@ def limited(function: Callable[[], Any], loop: Loop, limit: float, what: str) ->
     if isinstance(value, Exception):
         raise value
     raise PluginError(what, f"{type(value).__name__}: {value}")
+
+
+class Worker:
+    """One plugin's thread for its plain hooks and tools, started at the first use; a call that is late ends its use.
+
+    `late` then says which call that was; every later one fails at once. A call from within a call runs where it is.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.late = ""
+        self._name = name
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def run(self, function: Callable[[], Any], limit: float, what: str) -> Any:
+        """What a function gives within `limit` seconds; whatever it raises is raised."""
+        if self._thread is not None and self._thread is threading.current_thread():
+            return function()
+        if self.late:
+            raise PluginError(f"plugin {self._name} is disabled: {self.late}")
+        answer: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
+        context = contextvars.copy_context()
+
+        def job() -> None:
+            try:
+                answer.put((True, context.run(function)))
+            except BaseException as error:  # SystemExit and the like too: the caller must not wait in vain
+                answer.put((False, error))
+
+        self._start()
+        self._jobs.put(job)
+        try:
+            good, value = answer.get(timeout=limit)
+        except queue.Empty:
+            self.late = f"{what}: took longer than {limit:g} s"
+            raise PluginError(self.late) from None
+        if good:
+            return value
+        raise value
+
+    def close(self) -> None:
+        """Let the thread end, once it is done."""
+        with self._lock:
+            if self._thread is not None:
+                self._jobs.put(None)
+                self._thread = None
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name=f"plugin-{self._name}-calls", daemon=True)
+                self._thread.start()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
 
 
 def finish(awaitable: Awaitable[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ def knowhub_entry(base: KnowHub | KnowHubClient | None = None, config: LabConfig
     from openclaw_lab.plugins.manifest import read_manifest
 
     manifest = read_manifest(Path(__file__).parent)
-    return define_plugin_entry(
+    made = define_plugin_entry(
         id=PLUGIN_ID,
         name=manifest.name,
         description=manifest.description,
@@ -41,6 +42,7 @@ def knowhub_entry(base: KnowHub | KnowHubClient | None = None, config: LabConfig
         config_schema=manifest.config_schema,
         register=lambda api: _registered(api, base, config),
     )
+    return dataclasses.replace(made, trusted=True)
 
 
 def _registered(api: PluginApi, base: KnowHub | KnowHubClient | None, given: LabConfig | None) -> None:
