@@ -36,6 +36,7 @@ _HOME = {
     "KnowHub": "knowhub.service",
     "KnowHubClient": "knowhub.client",
     "GrowthMemory": "growth.memory",
+    "load_plugins": "plugins.loader",
 }
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "export",
     "gate",
     "load_dataset",
+    "load_plugins",
     "load_sessions",
     "replay",
     "sweep",
@@ -98,6 +100,7 @@ if TYPE_CHECKING:
     from openclaw_lab.injection.verdict import Detection
     from openclaw_lab.knowhub.client import KnowHubClient
     from openclaw_lab.knowhub.service import KnowHub
+    from openclaw_lab.plugins.loader import load_plugins
     from openclaw_lab.redaction.redactor import Redactor
     from openclaw_lab.redaction.spans import Redaction
     from openclaw_lab.skills.registry import SkillRegistry

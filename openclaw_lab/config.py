@@ -293,6 +293,8 @@ class LabConfig:
 
         `reminders.mode` is accepted as the seed's short name for a policy and an interval.
         """
+        if not isinstance(changes, Mapping):
+            raise ConfigError("with_", f"a {type(changes).__name__}", "values by setting, {'reminders.interval': 4}")
         values: dict[str, dict[str, Any]] = {}
         for name, value in _expanded(changes).items():
             if name not in self.knobs():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import stat
@@ -153,11 +154,28 @@ def test_a_torn_last_line_costs_itself_only(tmp_path: Path) -> None:
     for cut in (5, 40, 200):
         path.write_bytes(whole[:-cut])
         with agent(session=path) as again:
-            assert said(again.messages) == said(made.messages)[: len(again.messages)]
+            assert again.messages[-1].stop_reason == "aborted"
+            kept = [each for each in again.messages if each.text != "interrupted" and each.stop_reason != "aborted"]
+            assert said(kept) == said(made.messages)[: len(kept)]
             again.run("go on")
         with pytest.warns(DataWarning, match="1 problem"):
             (loaded,) = lab.load_sessions(path)
         assert said(loaded.messages) == said(again.messages)
+
+
+@pytest.mark.parametrize("lines", range(2, 10))
+def test_a_turn_that_was_cut_short_is_ended_and_taken_back_alone(tmp_path: Path, lines: int) -> None:
+    path = tmp_path / "s.jsonl"
+    with agent(session=path) as made:
+        talk(made, 2)
+    path.write_text("".join(f"{line}\n" for line in path.read_text("utf-8").splitlines()[:lines]), "utf-8")
+    with agent(session=path) as again:
+        again.run("继续")
+        roles = [each.role for each in again.messages]
+        assert ("user", "user") not in itertools.pairwise(roles)
+        called = [call.id for each in again.messages for call in each.tool_calls]
+        assert called == [each.tool_call_id for each in again.messages if each.role == "tool"]
+        assert [each.text for each in again.rollback() if each.role == "user"] == ["继续"]
 
 
 @steady

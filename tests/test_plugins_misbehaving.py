@@ -246,7 +246,7 @@ def test_a_second_plugin_of_the_same_id(tmp_path: Path) -> None:
     second = plugin(tmp_path / "y", "a")
     plugins = load_plugins(first, second)
     assert [each.status for each in plugins.reports] == ["loaded", "disabled"]
-    assert plugins.reports[1].reason == f"{second}: id a is loaded already, from {first}"
+    assert plugins.reports[1].reason == f"{second}: the id a is taken by the plugin from {first}, which stays loaded"
     assert plugins.call("a_hello", city="x").text == "hello x"
 
 

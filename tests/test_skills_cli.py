@@ -40,5 +40,12 @@ def test_a_broken_file_is_one_line_and_exit_code_1(tmp_path: Path, capsys: pytes
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["skills", str(tmp_path / "none")]) == 1
-    assert "expected an existing folder" in capsys.readouterr().out
+    (tmp_path / "file").write_text("x", "utf-8")
+    (tmp_path / "空").mkdir()
+    for name, found in (("none", "nothing"), ("file", "a file")):
+        assert main(["skills", str(tmp_path / name)]) == 2
+        assert capsys.readouterr().err == (
+            f"openclaw-lab: skills: found {tmp_path / name}: {found}; expected a folder with skills; check the path\n"
+        )
+    assert main(["skills", str(tmp_path / "空")]) == 1
+    assert "空: found no skill; expected folders that hold a SKILL.md" in capsys.readouterr().out

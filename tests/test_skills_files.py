@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openclaw_lab.errors import ConfigError
 from openclaw_lab.skills.frontmatter import json5_of, parts_of
 from openclaw_lab.skills.registry import EXAMPLES, SkillRegistry
 from openclaw_lab.skills.requirements import Environment, Requirements, missing
@@ -183,13 +184,16 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "small").mkdir()
     (tmp_path / "small" / "skill.md").write_text(written(), "utf-8")
     (tmp_path / "none").mkdir()
-    registry = SkillRegistry.load(tmp_path, tmp_path / "nowhere")
+    registry = SkillRegistry.load(tmp_path)
     assert not registry.skills
     said = {Path(each.file).name if each.line == 0 else each.file: each for each in registry.problems}
-    assert len(registry.problems) == 7
+    assert len(registry.problems) == 6
     assert "found skill.md; expected a file SKILL.md" in str(said["small"])
     assert not said["none"].fatal
-    assert "expected an existing folder" in str(said["nowhere"])
+    with pytest.raises(ConfigError, match="nowhere: nothing; expected a folder with skills"):
+        SkillRegistry.load(tmp_path, tmp_path / "nowhere")
+    with pytest.raises(ConfigError, match="match: found a NoneType; expected a message"):
+        registry.match(None)  # type: ignore[arg-type]
 
 
 def test_a_name_that_two_skills_have(tmp_path: Path) -> None:

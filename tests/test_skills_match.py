@@ -306,7 +306,11 @@ def test_the_section() -> None:
     assert text.startswith(f"{prompt.HEADING}\n\nCRITICAL RULE")
     assert text.endswith("### a\nUse a_tool.\n\n---\n\n### b\nUse b_tool.")
     assert prompt.section([]) == ""
-    assert prompt.section([registry["a"]], rule=False) == "## Available Skills\n\n### a\nUse a_tool."
+    assert "with the shell tool;" in prompt.critical_rule()
+    assert "shell" not in prompt.critical_rule(shell=False)
+    assert "直接用 shell 工具运行" in prompt.critical_rule("zh")
+    assert "shell" not in prompt.critical_rule("zh", shell=False)
+    assert prompt.section([registry["a"]], rule="") == "## Available Skills\n\n### a\nUse a_tool."
 
 
 def test_the_companions_section() -> None:

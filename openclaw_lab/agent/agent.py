@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from openclaw_lab.agent import given
 from openclaw_lab.agent.compaction import Summarise, digest, split_at
 from openclaw_lab.agent.driving import adrive, drive, stepped
 from openclaw_lab.agent.extensions import Extensions, PluginConfig
-from openclaw_lab.agent.host import HostProfile, host_profile
+from openclaw_lab.agent.host import HostProfile
 from openclaw_lab.agent.hosting import Hosting
 from openclaw_lab.agent.loop import Delta, Setup, TurnLoop
 from openclaw_lab.agent.memory import SAVE, recall_of, remember_of
@@ -49,8 +50,9 @@ class Agent:
     or objects with `register(bus)`; `plugin_config`, `environment`: what they are given (see `load_plugins`). `tools`:
     Tools or annotated functions. `skills`: folders, or a SkillRegistry; `skill_mode`: `match` puts the instructions of
     the skills that a message picks into the prompt, `list` names all of them, as OpenClaw 2026.9 does. `memory`: a
-    KnowHub, a GrowthMemory, or a callable `(message) -> text or experiences`. `host`: a profile's name or one of your
-    own; the config's by default. `session`: a file that the session is logged to, and resumed from when it is there.
+    KnowHub, a GrowthMemory, or a callable `(message) -> text or experiences`. `config`: a LabConfig, or a preset's
+    name. `host`: a profile's name or one of your own; the config's by default. `session`: a file that the session is
+    logged to, and resumed from when it is there.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class Agent:
         tools: Iterable[Tool | Callable[..., Any]] = (),
         memory: object = None,
         host: str | HostProfile = "",
-        config: LabConfig | None = None,
+        config: LabConfig | str | None = None,
         base: str = BASE,
         session: str | Path | None = None,
         id: str = "",
@@ -82,11 +84,18 @@ class Agent:
     ) -> None:
         if skill_mode not in ("match", "list"):
             raise ConfigError("skill_mode", skill_mode, "match or list")
-        if min(max_steps, max_repeats, context_tokens) < 1:
-            raise ConfigError("max_steps, max_repeats, context_tokens", "less than 1", "1 or more")
-        self.config = config or LabConfig()
-        self.host = host_profile(host or self.config.reminders.host) if isinstance(host, str) else host
-        self._context_tokens, self._summarise = context_tokens, summarise
+        self.config = given.config_of(config)
+        self.host = given.host_of(host, self.config)
+        given.check_rest(
+            base=(base, str, "a text"), id=(id, str, "a name"), agent_id=(agent_id, str, "a name"),
+            summarise=(summarise, callable, "a function of messages and the summary before"),
+            clock=(clock, callable, "a function that gives seconds"),
+            model_options=(model_options or {}, Mapping, "options by name"),
+            environment=(environment or {}, Mapping, "values by name"),
+        )  # fmt: skip
+        steps, repeats = given.number("max_steps", max_steps), given.number("max_repeats", max_repeats)
+        self._context_tokens, self._summarise = given.number("context_tokens", context_tokens), summarise
+        session, cassette = given.path_of("session", session), given.path_of("cassette", cassette)
         self._access, self._clock = conversation_access, clock
         self.extensions = Extensions(
             plugins, skills, tools, self.config, plugin_config, environment, skill_mode, memory
@@ -96,13 +105,12 @@ class Agent:
         self._base = base
         self._toolbox = Toolbox(self.extensions.tools)
         found = model_of(model, cassette=cassette, cassette_only=cassette_only, options=model_options)
-        self._setup = Setup(found, self._system, max_steps, max_repeats, agent_id)
-        self._busy, self._forked = threading.Lock(), False
+        self._setup = Setup(found, self._system, steps, repeats, agent_id)
+        self._busy, self._forked, self._closed = threading.Lock(), False, False
         self._attach(self._opened(session, id))
 
-    def _opened(self, session: str | Path | None, id: str) -> SessionLog:
-        redact = _redact(self.config) if session is not None else None
-        path = None if session is None else Path(session).expanduser()
+    def _opened(self, path: Path | None, id: str) -> SessionLog:
+        redact = _redact(self.config) if path is not None else None
         if path is not None and path.exists() and path.stat().st_size:
             return SessionLog.resume(path, redact=redact, clock=self._clock)
         return SessionLog(
@@ -138,6 +146,8 @@ class Agent:
     def _turn(self, message: str, on_delta: Delta | None) -> Iterator[TurnLoop]:
         if not isinstance(message, str) or not message.strip():
             raise TaskError("agent", "an empty message" if isinstance(message, str) else message, "a text")
+        if self._closed:
+            raise TaskError("agent", "a turn after close()", "an agent that is open", "make another one")
         if not self._busy.acquire(blocking=False):
             raise TaskError("agent", "a turn while another one is under way", "one at a time", "fork() for a second")
         try:
@@ -204,6 +214,7 @@ class Agent:
 
     def rollback(self, turns: int = 1) -> tuple[Message, ...]:
         """Take back the last user turns; what was taken back. What tools did in the world stays done."""
+        turns = given.count("rollback", turns)
         with self._alone():
             taken = self._log.rollback(turns)
             self._log.sync()
@@ -212,12 +223,13 @@ class Agent:
 
     def fork(self, *, session: str | Path | None = None, id: str = "", model: object = None) -> Self:
         """An agent that goes on from here on its own: same model (or another one), tools, plugins and host."""
+        path = given.path_of("fork: session", session)
+        given.check_rest(id=(id, str, "a name"))
         with self._alone():
-            path = None if session is None else Path(session).expanduser()
             log = self._log.fork(id or f"{self._log.id}-{uuid.uuid4().hex[:6]}", path)
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
-        made._busy, made._forked = threading.Lock(), True
+        made._busy, made._forked, made._closed = threading.Lock(), True, False
         changes: dict[str, Any] = {"system": made._system}
         if model is not None:
             changes["model"] = model_of(model)
@@ -227,6 +239,9 @@ class Agent:
 
     def compact(self, keep: int = _KEPT) -> str:
         """Let a summary stand for all but the last `keep` turns; the summary, empty when there was nothing to drop."""
+        keep = given.count("compact", keep)
+        if keep < 0:
+            raise TaskError("compact", keep, "0 or more turns to keep")
         with self._alone():
             return self._compact(keep)
 
@@ -249,6 +264,8 @@ class Agent:
 
     def remember(self, text: str) -> str:
         """Keep something for later conversations; what became of it. Needs a memory, or a plugin's kb_save."""
+        if not isinstance(text, str):
+            raise TaskError("remember", f"a {type(text).__name__}", "a text")
         return self._remember(text, self._toolbox)
 
     def skills(self) -> str:
@@ -257,6 +274,7 @@ class Agent:
 
     def close(self) -> None:
         """End the session: hooks, the log, and the plugins' services; a fork leaves those to the agent it is of."""
+        self._closed = True
         self._hosting.end()
         if not self._forked:
             self.extensions.stop()

@@ -10,6 +10,8 @@ from openclaw_lab.errors import TaskError, excerpt
 from openclaw_lab.knobs import nearest
 
 _SHOWN = 60
+# What ends a conversation.
+END = ("/quit", "/exit")
 # What asks to keep something, said as a message: 「记住…」, "remember this: …".
 _REMEMBER = ("记住：", "记住:", "记住，", "请记住", "remember this:", "remember that ", "remember:")
 
@@ -68,7 +70,8 @@ class Commands:
         return f"The summary that stands for the earlier turns:\n{summary}" if summary else "Nothing to leave out yet."
 
     def _help(self, _: str) -> str:
-        return "\n".join(f"{name:10} {said}" for name, (_, said) in self._known.items())
+        listed = [*((name, said) for name, (_, said) in self._known.items()), ("/quit", "end; /exit does the same")]
+        return "\n".join(f"{name:10} {said}" for name, said in listed)
 
 
 def _wish(line: str) -> str:

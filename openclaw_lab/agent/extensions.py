@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from openclaw_lab.agent import given
 from openclaw_lab.agent.memory import is_knowhub
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import ConfigError
@@ -17,13 +18,14 @@ from openclaw_lab.plugins.entry import PluginEntry
 from openclaw_lab.plugins.functions import tool_of
 from openclaw_lab.plugins.hooks import HookBus
 from openclaw_lab.plugins.loader import Plugins, load_plugins
+from openclaw_lab.plugins.settings import HostConfig, host_config
 from openclaw_lab.plugins.tool import Tool
 
 if TYPE_CHECKING:
     from openclaw_lab.agent.skilled import SkillMode
     from openclaw_lab.skills.registry import SkillRegistry
 
-PluginConfig = Mapping[str, Any] | str | Path | None
+PluginConfig = Mapping[str, Any] | HostConfig | str | Path | None
 
 
 class Extensions:
@@ -40,23 +42,22 @@ class Extensions:
         skill_mode: SkillMode = "match",
         memory: object = None,
     ) -> None:
-        if isinstance(plugins, str | Path):
-            raise ConfigError("plugins", str(plugins), "a list", f"plugins=[{str(plugins)!r}]")
-        self._own = tuple(each if isinstance(each, Tool) else tool_of(each) for each in tools)
+        listed = given.listed("plugins", plugins)
+        plugin_config = None if plugin_config is None else host_config(plugin_config)  # refused without plugins too
+        self._own = tuple(each if isinstance(each, Tool) else tool_of(each) for each in given.listed("tools", tools))
         self._config, self._mode = config, skill_mode
-        listed = list(plugins)
         sources = [_source(each, config, plugin_config, memory) for each in listed if _is_source(each)]
         self.loaded: Plugins | None = None
         if sources:
             reserved = [each.name for each in self._own]
             self.loaded = load_plugins(*sources, config=plugin_config, environment=environment, reserved=reserved)
-        given = [each for each in listed if isinstance(each, Plugins)]
-        self.plugins = (*given, *([self.loaded] if self.loaded else ()))
+        ready = [each for each in listed if isinstance(each, Plugins)]
+        self.plugins = (*ready, *([self.loaded] if self.loaded else ()))
         others = [each for each in listed if not _is_source(each) and not isinstance(each, Plugins)]
         self.buses = (*(each.bus for each in self.plugins), *map(_bus, others))
         self._skills = skills
-        self._registry: SkillRegistry | None = None
-        self._folders: tuple[Path, ...] = ()
+        self._folders = tuple(path for each in self.plugins for path in each.skills)
+        self._registry = _registry(skills, self._folders)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -71,7 +72,7 @@ class Extensions:
     def registry(self) -> SkillRegistry | None:
         """The skills given by hand, and those that the plugins of now bring along; None when there are none."""
         folders = tuple(path for each in self.plugins for path in each.skills)
-        if self._registry is None or folders != self._folders:
+        if folders != self._folders:
             self._registry, self._folders = _registry(self._skills, folders), folders
         return self._registry
 
@@ -126,13 +127,12 @@ def _bus(given: object) -> HookBus:
 
 
 def _registry(skills: object, folders: tuple[Path, ...]) -> SkillRegistry | None:
-    if not skills and not folders:
+    own = None if hasattr(skills, "match") else given.listed("skills", skills)
+    if own == [] and not folders:
         return None
     from openclaw_lab.skills.registry import SkillRegistry
 
-    if isinstance(skills, SkillRegistry):
-        return skills
-    if isinstance(skills, str | Path):
-        raise ConfigError("skills", str(skills), "a list of folders", f"skills=[{str(skills)!r}]")
-    own: list[Any] = list(skills)  # type: ignore[call-overload]
+    if own is None:
+        given.check_rest(skills=(skills, SkillRegistry, "folders, or a SkillRegistry"))
+        return cast(SkillRegistry, skills)
     return SkillRegistry.load(*own, *folders)

@@ -199,13 +199,8 @@ class TurnLoop:
         """The turn ends here: calls without a result get one, and the session says what happened."""
         log = self._log
         reason = "error" if isinstance(error, Exception) else "aborted"
-        answered = {each.tool_call_id for each in log.messages[self._begin :] if each.role == "tool"}
-        for message in log.messages[self._begin :]:
-            for call in message.tool_calls:
-                if call.id not in answered:
-                    log.append(Message("tool", "interrupted", tool_call_id=call.id, name=call.name, failed=True))
-        if self._calls and log.messages[-1].role != "assistant":
-            log.append(Message("assistant", "", stop_reason=reason))
+        if self._calls:
+            log.end_cut(reason)
         said = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
         log.note(reason, {"said": excerpt(said, 300)})
         if self._calls:

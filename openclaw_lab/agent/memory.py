@@ -46,7 +46,7 @@ def recall_of(memory: object, config: LabConfig) -> Recall | None:
             least = settings.min_similarity if settings.min_similarity > -1 else _LEAST
             hits = kb.search(message[:1000], top_k=settings.top_k, min_score=settings.min_score)
             return [
-                _Known(hit.entry.id, hit.entry.task, hit.entry.source.name, hit.entry.content)
+                _Known(hit.entry.id, *_told_once(hit.entry.task, hit.entry.source.name, hit.entry.content))
                 for hit in hits
                 if not hit.entry.flagged and hit.similarity >= least
             ]
@@ -58,6 +58,11 @@ def recall_of(memory: object, config: LabConfig) -> Recall | None:
     if callable(memory):
         return memory
     raise ConfigError("memory", f"a {type(memory).__name__}", "a KnowHub, a GrowthMemory, or a callable")
+
+
+def _told_once(task: str, resource: str, content: str) -> tuple[str, str, str]:
+    """Task, resource and content; a task that only repeats the content, as of what was remembered, is not shown."""
+    return ("…" if content.startswith(task) else task), resource, content
 
 
 def is_knowhub(memory: object) -> bool:
@@ -81,7 +86,10 @@ def remember_of(memory: object, config: LabConfig) -> Remember:
         if is_knowhub(memory):
             kb: Any = memory
             saved = kb.save(task=text[:_TASK], content=text, types=["strategy"])
-            return f"{saved.action}: {saved.id}"
+            said = f"{saved.action}: {saved.id}"
+            entry = kb.get(saved.id) if hasattr(kb, "get") else None
+            suspect = entry is not None and entry.flagged
+            return f"{said}, but it looks like a prompt injection: it is never put into a prompt" if suspect else said
         own = getattr(memory, "remember", None)
         if callable(own):
             return str(own(text) or "remembered")

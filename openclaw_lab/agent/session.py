@@ -64,10 +64,13 @@ class SessionLog:
 
     @classmethod
     def resume(cls, path: Path, *, redact: Redact | None = None, clock: Callable[[], float] = time.time) -> SessionLog:
-        """The session of a log that is there, to go on with."""
+        """The session of a log that is there, to go on with; a turn that was cut short is ended first."""
         recorded = read_log(path)
         log = cls(recorded.id, path, redact=redact, clock=clock)
         log._take(recorded)
+        if log.messages and (log.messages[-1].role != "assistant" or log.messages[-1].tool_calls):
+            log.note("aborted", {"said": "cut short: the log ends within a turn"})
+            log.end_cut("aborted")
         return log
 
     @property
@@ -81,6 +84,16 @@ class SessionLog:
         return self.compactions[-1].summary if self.compactions else ""
 
     # --- growing ---
+
+    def end_cut(self, reason: str) -> None:
+        """End a turn that was cut short: calls without a result get one, and the model's part ends with the reason."""
+        begin = self.turns[-1] if self.turns else 0
+        answered = {each.tool_call_id for each in self.messages[begin:] if each.role == "tool"}
+        for call in [call for message in self.messages[begin:] for call in message.tool_calls]:
+            if call.id not in answered:
+                self.append(Message("tool", "interrupted", tool_call_id=call.id, name=call.name, failed=True))
+        if self.messages[-1].role != "assistant":
+            self.append(Message("assistant", "", stop_reason=reason))
 
     def append(self, message: Message) -> int:
         """Add a message; its index."""

@@ -7,6 +7,7 @@ An interpreter on the list (`python`, `bash`, `env`) runs whatever it is told: p
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import secrets
 import selectors
@@ -45,11 +46,13 @@ def shell(
     nothing else of this process' environment.
     """
     programs = _programs(allow)
-    if timeout <= 0 or longest <= 0:
-        raise ConfigError("shell", f"timeout {timeout:g}, longest {longest}", "both above 0")
-    folder = Path(cwd).resolve()
-    if not folder.is_dir():
-        raise ConfigError("shell: cwd", str(cwd), "a folder")
+    for name, limit in (("timeout", timeout), ("longest", longest)):
+        if not isinstance(limit, int | float) or isinstance(limit, bool) or not 0 < limit < math.inf:
+            raise ConfigError(f"shell: {name}", limit, "a number above 0")
+    if not isinstance(cwd, str | Path) or not (folder := Path(cwd).expanduser().resolve()).is_dir():
+        raise ConfigError("shell: cwd", cwd, "a folder")
+    if env is not None and not isinstance(env, Mapping):
+        raise ConfigError("shell: env", f"a {type(env).__name__}", "values by name")
     given = {"PATH": _PATH, "HOME": str(folder), "LANG": "C.UTF-8", **(env or {})}
 
     def run(arguments: Mapping[str, Any], _: ToolContext) -> ToolResult:
@@ -67,10 +70,12 @@ def shell(
 
 
 def _programs(allow: Iterable[str]) -> dict[str, str]:
-    if isinstance(allow, str):
+    if isinstance(allow, str) or not isinstance(allow, Iterable):
         raise ConfigError("shell: allow", allow, "a list of programs")
     found: dict[str, str] = {}
     for each in allow:
+        if not isinstance(each, str) or not each:
+            raise ConfigError("shell: allow", each, "the name of a program, or its absolute path")
         path = each if os.path.isabs(each) else shutil.which(each, path=_PATH)
         if path is None or ("/" in each and not os.path.isabs(each)) or not os.access(path, os.X_OK):
             raise ConfigError("shell: allow", each, "a program that is installed, or its absolute path")

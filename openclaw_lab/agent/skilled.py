@@ -7,9 +7,10 @@ from typing import Literal
 
 from openclaw_lab.config import LabConfig
 from openclaw_lab.plugins.tool import Tool
-from openclaw_lab.skills.prompt import HEADING, companion_section, listing
+from openclaw_lab.skills.prompt import HEADING, companion_section, critical_rule, listing
 from openclaw_lab.skills.prompt import section as matched_section
 from openclaw_lab.skills.registry import SkillRegistry
+from openclaw_lab.text import language
 
 SkillMode = Literal["match", "list"]
 
@@ -22,8 +23,10 @@ def section(
     """
     if mode == "list":
         return listing(registry).text
-    picked = matched_section(registry.match(message, config.skills))
-    companions = companion_section(registry, [each.name for each in tools])
+    names = [each.name for each in tools]
+    rule = critical_rule(language(message), shell="shell" in names)
+    picked = matched_section(registry.match(message, config.skills), rule=rule)
+    companions = companion_section(registry, names)
     if picked and companions:
         return f"{picked}\n\n---\n\n{companions.removeprefix(HEADING).lstrip()}"
     return picked or companions

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from openclaw_lab.agent.agent import Agent
-from openclaw_lab.agent.commands import Commands
+from openclaw_lab.agent.commands import END, Commands
 from openclaw_lab.agent.shell import shell
 from openclaw_lab.agent.turn import Step
 from openclaw_lab.agent.view import view_file
@@ -72,6 +72,8 @@ def converse(agent: Agent, lines: Iterable[str], write: Write = print, *, stream
     for line in lines:
         if not line.strip():
             continue
+        if line.strip() in END:
+            break
         try:
             answer = commands.answer(line)
             if answer is None:
@@ -115,12 +117,12 @@ def _show(step: Step, write: Write) -> None:
 
 
 def typed() -> Iterator[str]:
-    """What is typed, with a prompt on a terminal; ends at the end of the input, /exit or /quit."""
+    """What is typed, with a prompt on a terminal; ends at the end of the input."""
     asks = sys.stdin.isatty()
     while True:
         if asks:
             print("you: ", end="", flush=True)
         line = sys.stdin.readline()
-        if not line or line.strip() in ("/exit", "/quit"):
+        if not line:
             return
         yield line

@@ -22,7 +22,9 @@ _LISTED = 200
 
 def view_file(roots: str | Path | Iterable[str | Path]) -> Tool:
     """A tool that shows files below the folders `roots`; a relative path is taken from the first of them."""
-    listed = [roots] if isinstance(roots, str | Path) else list(roots)
+    listed = [roots] if isinstance(roots, str | Path) else list(roots) if isinstance(roots, Iterable) else [roots]
+    if not all(isinstance(each, str | Path) for each in listed):
+        raise ConfigError("view_file: roots", roots, "folders that are there")
     folders = tuple(Path(each).expanduser().resolve() for each in listed)
     if not folders or not all(each.is_dir() for each in folders):
         raise ConfigError("view_file: roots", ", ".join(map(str, listed)) or "nothing", "folders that are there")

@@ -64,9 +64,15 @@ class KnowHub:
         The detector (by default the rules, which cost a save less than the classifier would) looks once at each text
         that is saved, and flags it.
         """
+        if config is not None and not isinstance(config, KnowHubConfig):
+            raise ConfigError("KnowHub.open: config", f"a {type(config).__name__}", "config.knowhub of a LabConfig")
+        if not isinstance(folder, str | Path) or not str(folder):
+            raise ConfigError("KnowHub.open", folder, "a folder")
         settings = config or KnowHubConfig()
         chosen = embedder_named(embedder or settings.embedder)
         path = Path(folder).expanduser()
+        if path.is_file():
+            raise DataError(str(path), "a file", "a folder, which holds the store")
         store = Store(path / STORE, full_name(chosen), chosen.dimension)
         try:
             return cls(store, chosen, settings, path, detector or Detector(InjectionConfig(detector="rules")))

@@ -70,6 +70,7 @@ def load_plugins(
     plugins = Plugins(host_config(config), dict(environment or {}), frozenset(reserved), isolated, limits or Limits())
     plugins.load(*sources, start=start)
     known = [each.id for each in plugins.reports]
+    plugins.tell_unknown()
     for name in isolated if not isinstance(isolated, bool) else ():
         if name not in known:  # a misspelt one would run here unnoticed
             plugins.stop()
@@ -218,7 +219,9 @@ class Plugins:
             key = manifest.id
             if manifest.id in self._loaded:
                 other = self._reports[manifest.id].source
-                raise PluginError(f"{_where(source)}: id {key} is loaded already, from {other}")
+                raise PluginError(
+                    f"{_where(source)}: the id {key} is taken by the plugin from {other}, which stays loaded"
+                )
             refused = self._host.refusal(manifest)
             report = Report(key, "disabled", _where(source), refused) if refused else self._made(source, manifest)
         except LabError as error:
@@ -282,6 +285,15 @@ class Plugins:
         tools, services = tuple(registered.tools), tuple(registered.services)
         return Report(manifest.id, "loaded", where, tools=tools, services=services, notes=notes)
 
+    def tell_unknown(self) -> None:
+        """A line for each id of the config that is like the id of a plugin here, and is none: it may be misspelt."""
+        known = list(self._reports)
+        for name in self._host.named():
+            near = nearest(name, known) if name not in known and known else ""
+            if near.startswith("did you mean"):
+                reason = f"{self._host.source}: plugins name {name}, which is not loaded; {near}"
+                self._reports[name] = Report(name, "disabled", self._host.source, reason)
+
     # --- services -------------------------------------------------------------------------------------------------
 
     def start(self) -> tuple[Report, ...]:
@@ -341,6 +353,8 @@ class Plugins:
         return _result(given if isinstance(given, str | ToolResult) else await given)
 
     def _tool(self, name: str) -> Tool:
+        if not isinstance(name, str):
+            raise PluginError("call", f"a {type(name).__name__}", "the name of a tool")
         if name not in self._tools:
             raise PluginError(f"tool {name}", expected="a loaded tool", todo=nearest(name, self._tools))
         return self._tools[name]

@@ -55,6 +55,11 @@ class HostConfig:
             return ""
         return f"neither enabledByDefault nor activation.onStartup; set plugins.entries.{manifest.id}.enabled to true"
 
+    def named(self) -> tuple[str, ...]:
+        """The ids that it names anywhere, each once."""
+        entries = self.plugins.get("entries", _NOTHING)
+        return tuple(dict.fromkeys([*map(str, entries), *self._names("allow"), *self._names("deny")]))
+
     def _names(self, name: str) -> tuple[str, ...]:
         value = self.plugins.get(name, ())
         if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):

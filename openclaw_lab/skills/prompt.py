@@ -15,26 +15,45 @@ from openclaw_lab.skills.registry import SkillMatch, SkillRegistry, shown
 from openclaw_lab.skills.skill import Skill
 
 HEADING = "## Available Skills"
-CRITICAL_RULE = (
-    'CRITICAL RULE: when a skill is listed under "Available Skills", follow its instructions yourself. Run its scripts '
-    "and commands directly with the shell tool; do not hand the task to a worker, and do not rewrite the scripts."
-)
+_RULE = {
+    "en": (
+        'CRITICAL RULE: when a skill is listed under "Available Skills", follow its instructions yourself. {}; do not '
+        "hand the task to a worker, and do not rewrite the scripts.",
+        "Run its scripts and commands directly with the shell tool",
+        "Use the tools that you have, and say so when a step needs one that you lack",
+    ),
+    "zh": (
+        "CRITICAL RULE：凡列在 Available Skills 下的技能，请自己照其说明去做。{}；不要转交给 worker，也不要重写脚本。",
+        "其中的脚本和命令直接用 shell 工具运行",
+        "请使用现有的工具；某一步缺少所需工具时，请说明",
+    ),
+}
+
+
+def critical_rule(language: str = "en", *, shell: bool = True) -> str:
+    """What the model is told of skills, in the language `en` or `zh`; without a shell it is not told to use one."""
+    rule, run, use = _RULE[language]
+    return rule.format(run if shell else use)
+
+
 # OpenClaw 2026.9: skills.limits.maxSkillsInPrompt and maxSkillsPromptChars.
 MOST_SKILLS, MOST_CHARACTERS = 150, 18_000
 
 
-def section(matches: Sequence[SkillMatch] | Sequence[Skill], *, rule: bool = True) -> str:
-    """The instructions of the matched skills, `{baseDir}` replaced, with the rule on top; empty when none matched."""
+def section(matches: Sequence[SkillMatch] | Sequence[Skill], *, rule: str | None = None) -> str:
+    """The instructions of the matched skills, `{baseDir}` replaced, below the rule (None: the English one, for a
+    shell); empty when none matched.
+    """
     skills = [each.skill if isinstance(each, SkillMatch) else each for each in matches]
     if not skills:
         return ""
     bodies = "\n\n---\n\n".join(shown(each) for each in skills)
-    return "\n\n".join([HEADING, *([CRITICAL_RULE] if rule else []), bodies])
+    return "\n\n".join(filter(None, [HEADING, critical_rule() if rule is None else rule, bodies]))
 
 
 def companion_section(registry: SkillRegistry, tools: Iterable[str]) -> str:
     """The instructions of the skills that come with these tools."""
-    return section(registry.companions(tools), rule=False)
+    return section(registry.companions(tools), rule="")
 
 
 @dataclass(frozen=True, slots=True)

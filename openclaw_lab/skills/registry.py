@@ -54,7 +54,8 @@ class SkillRegistry:
     def load(cls, *folders: str | Path, environment: Environment | None = None) -> Self:
         """Read every `SKILL.md` in the folders: a skill's own folder, or one that holds skill folders.
 
-        `environment` says which programs and variables are there; left out, this machine's are looked up.
+        `environment` says which programs and variables are there; left out, this machine's are looked up. A folder that
+        is not there is a ConfigError.
         """
         found: dict[str, Skill] = {}
         problems: list[SkillProblem] = []
@@ -118,6 +119,8 @@ class SkillRegistry:
         self, message: str, config: SkillConfig | LabConfig | None = None, matcher: Matcher | None = None
     ) -> list[SkillMatch]:
         """The skills that a message calls for, best first (under `seed`: in order), each with its reason."""
+        if not isinstance(message, str):
+            raise ConfigError("match", f"a {type(message).__name__}", "a message, a str")
         settings = _settings(config)
         found = scores([message], self.catalogue, settings, matcher)
         chosen = np.flatnonzero(picked(found, settings, self.tokens if found.limited else ())[0])
@@ -169,13 +172,15 @@ def _settings(config: object) -> SkillConfig:
 def _folder(given: object) -> Path:
     if not isinstance(given, str | Path):
         raise ConfigError("skills", f"a {type(given).__name__}", "a folder")
-    return Path(given).expanduser()
+    path = Path(given).expanduser()
+    if not path.is_dir():
+        found = f"{path}: a file" if path.exists() else f"{path}: nothing"
+        raise ConfigError("skills", found, "a folder with skills", "check the path")
+    return path
 
 
 def _files(folder: Path) -> tuple[list[Path], list[SkillProblem]]:
     """The skill files of a folder, and what looks as if it were meant to be one."""
-    if not folder.is_dir():
-        return [], [SkillProblem(str(folder), 0, "expected an existing folder with skills")]
     if (folder / FILE).is_file():
         return [folder / FILE], []
     files, odd = [], []
@@ -188,4 +193,6 @@ def _files(folder: Path) -> tuple[list[Path], list[SkillProblem]]:
             near = [p.name for p in each.iterdir() if p.name.lower() in ("skill.md", "skills.md", "skill.markdown")]
             found = f"found {near[0]}; " if near else ""
             odd.append(SkillProblem(str(each), 0, f"{found}expected a file {FILE}", fatal=bool(near)))
+    if not files and not any(each.fatal for each in odd):
+        odd.append(SkillProblem(str(folder), 0, f"found no skill; expected folders that hold a {FILE}"))
     return files, odd

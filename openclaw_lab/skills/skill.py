@@ -60,7 +60,7 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class SkillProblem:
-    """One thing that is wrong with a skill file, in one line."""
+    """One thing that is wrong with a skill file, in one line; `fatal`: the file is not used."""
 
     file: str
     line: int
@@ -88,8 +88,9 @@ def skill_of(text: str, file: Path) -> tuple[Skill | None, tuple[SkillProblem, .
     parts = parts_of(text)
     reader = _Reader(parts)
     skill = None if any(each.fatal for each in parts.faults) else reader.skill(file)
-    problems = tuple(SkillProblem(str(file), each.line, each.text, each.fatal) for each in reader.faults)
-    return (None if any(each.fatal for each in problems) else skill), problems
+    rejected = any(each.fatal for each in reader.faults)
+    problems = tuple(SkillProblem(str(file), each.line, each.text, rejected or each.fatal) for each in reader.faults)
+    return (None if rejected else skill), problems
 
 
 class _Reader:
