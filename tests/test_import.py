@@ -32,6 +32,7 @@ PUBLIC = {
     "export": "openclaw_lab.exports.openclaw",
     "gate": "openclaw_lab.experiments.gate",
     "load_dataset": "openclaw_lab.experiments.dataset",
+    "load_plugins": "openclaw_lab.plugins.loader",
     "load_sessions": "openclaw_lab.transcripts",
     "replay": "openclaw_lab.agent.replay",
     "sweep": "openclaw_lab.experiments.sweep",

@@ -7,11 +7,10 @@ hangs is left behind on its thread.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
@@ -20,11 +19,12 @@ from openclaw_lab.errors import LabError, PluginError
 from openclaw_lab.knobs import nearest
 from openclaw_lab.plugins.api import PluginApi, Registered
 from openclaw_lab.plugins.code import entry_of, fault, forget, new_module_name, run_file
-from openclaw_lab.plugins.entry import PluginEntry, Service, define_plugin_entry
+from openclaw_lab.plugins.entry import PluginEntry, define_plugin_entry
 from openclaw_lab.plugins.folders import plugin_folders
 from openclaw_lab.plugins.hooks import HookBus
 from openclaw_lab.plugins.isolation import isolated_entry
 from openclaw_lab.plugins.limits import Limits
+from openclaw_lab.plugins.loaded import STOP_LIMIT, Loaded, close, stop_all
 from openclaw_lab.plugins.manifest import Manifest, read_manifest
 from openclaw_lab.plugins.report import Report, as_lines
 from openclaw_lab.plugins.settings import HostConfig, Mask, PluginConfig, host_config, plugin_config
@@ -32,21 +32,6 @@ from openclaw_lab.plugins.tool import Tool, ToolContext, ToolResult
 from openclaw_lab.plugins.waiting import Loop, Worker, finish, limited
 
 Source = str | Path | PluginEntry | Callable[[PluginApi], Any]
-# Seconds that all services together may take to stop.
-STOP_LIMIT = 5.0
-
-
-@dataclass(slots=True)
-class Loaded:
-    """One plugin that is loaded."""
-
-    manifest: Manifest
-    registered: Registered
-    loop: Loop
-    module: str
-    mask: Mask
-    worker: Worker | None
-    started: list[Service] = field(default_factory=list)
 
 
 def load_plugins(
@@ -98,7 +83,7 @@ class Plugins:
         self._tools: dict[str, Tool] = {}
         self._lock = threading.RLock()
         # Services must not outlive the last reference, nor the process: a notebook cell may simply be run again.
-        weakref.finalize(self, _stop, self._loaded, STOP_LIMIT)
+        weakref.finalize(self, stop_all, self._loaded, STOP_LIMIT)
 
     # --- what there is --------------------------------------------------------------------------------------------
 
@@ -204,7 +189,7 @@ class Plugins:
         self.bus.off(loaded.manifest.id)
         for name in loaded.registered.tools:
             self._tools.pop(name, None)
-        found = _stop({loaded.manifest.id: loaded}, deadline)
+        found = stop_all({loaded.manifest.id: loaded}, deadline)
         forget(loaded.module)
         return found
 
@@ -249,7 +234,7 @@ class Plugins:
         try:
             limited(register, loaded.loop, self._limits.register, f"plugin {manifest.id}: register")
         except Exception as error:  # whatever a plugin raises is its own trouble
-            _close(loaded, 0.1)
+            close(loaded, 0.1)
             forget(loaded.module)
             reason = mask(fault(error, manifest.folder))
             return Report(manifest.id, "disabled", _where(source), reason, fault=True, notes=manifest.notes)
@@ -331,7 +316,7 @@ class Plugins:
         A second time does nothing; `start` starts them again.
         """
         with self._lock:
-            return _stop(self._loaded, deadline)
+            return stop_all(self._loaded, deadline)
 
     def __enter__(self) -> Self:
         self.start()
@@ -378,35 +363,3 @@ def _where(source: Path | PluginEntry) -> str:
 
 def _key(source: Path | PluginEntry) -> str:
     return source.name if isinstance(source, Path) else source.id
-
-
-def _stop(loaded: dict[str, Loaded], deadline: float) -> tuple[str, ...]:
-    """Stop what runs, in reverse order; each service gets an equal share of what is left of the deadline."""
-    from time import monotonic
-
-    faults: list[str] = []
-    end = monotonic() + deadline
-    left = sum(len(each.started) for each in loaded.values())
-    for each in reversed(tuple(loaded.values())):
-        while each.started:
-            service = each.started.pop()
-            share = max((end - monotonic()) / left, 0.01)
-            left -= 1
-            try:
-                if service.stop:
-                    limited(service.stop, each.loop, share, f"service {service.id}: stop")
-            except Exception as error:
-                faults.append(f"[plugin:{each.manifest.id}] {each.mask(fault(error, each.manifest.folder))}")
-        if not _close(each, max(min(end - monotonic(), 1.0), 0.05)):
-            faults.append(f"[plugin:{each.manifest.id}] a task that does not end was left behind")
-    return tuple(faults)
-
-
-def _close(loaded: Loaded, limit: float) -> bool:
-    """End a plugin's tasks and process; whether all of it ended."""
-    for close in loaded.registered.closers:
-        with contextlib.suppress(Exception):
-            close()
-    if loaded.worker is not None:
-        loaded.worker.close()
-    return loaded.loop.close(limit)
