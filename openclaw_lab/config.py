@@ -202,6 +202,11 @@ class ExtractionConfig(Section):
     section: ClassVar[str] = "extraction"
     enabled: bool = knob(False, "upload transcripts for extraction on the server")
     trigger: str = knob("agent_end", "the hook that sends the new messages", choices=("agent_end", "before_compaction"))
+    extractor: str = knob(
+        "rules", "what finds memories in a conversation: the rules, or a model", choices=("rules",),
+        prefixes=("litellm:",),
+    )  # fmt: skip
+    min_importance: int = knob(1, "lowest importance of a memory that is kept", unit="of 5", low=1, high=5)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

@@ -216,7 +216,7 @@ def test_mixed_formats_in_a_folder(tmp_path: Path) -> None:
     session = put(tmp_path, "b.jsonl", jsonl({"id": "s", "messages": [{"role": "user", "content": "hi"}]}))
     assert message(tmp_path).startswith(
         f"{session}:1: found a session; expected text and label or text and spans or query and relevant or "
-        "message and skills or task and turns; put sessions"
+        "message and skills or task and turns or messages and memories; put sessions"
     )
 
 
@@ -484,9 +484,9 @@ def test_what_a_reader_sees() -> None:
 
 
 def test_bundled_names() -> None:
-    tasks = ["agent_tasks", "injection", "injection", "redaction", "retrieval", "sessions", "skills"]
-    names = ["mini", "mini", "train", "mini", "mini", "mini", "mini"]
-    found = [name for name in bundled_names() if not name.startswith("extraction/")]  # its rows are read as sessions
+    tasks = ["agent_tasks", "extraction", "injection", "injection", "redaction", "retrieval", "sessions", "skills"]
+    names = ["mini", "mini", "mini", "train", "mini", "mini", "mini", "mini"]
+    found = bundled_names()
     assert found == [f"{task}/{name}" for task, name in zip(tasks, names, strict=True)]
     assert [load_dataset(name).format for name in found] == tasks
 

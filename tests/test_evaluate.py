@@ -201,7 +201,7 @@ def test_an_unknown_metric_of_results_suggests_the_nearest() -> None:
 
 
 def test_tasks_by_name() -> None:
-    assert set(TASKS) == {"reminders", "live", "redaction", "injection", "skills", "retrieval"}
+    assert set(TASKS) == {"reminders", "live", "redaction", "injection", "skills", "retrieval", "extraction"}
     for name in TASKS:
         task = task_named(name)
         assert task.name == name

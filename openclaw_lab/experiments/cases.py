@@ -119,7 +119,7 @@ def _is_new(path: Path, row_format: RowFormat, row: Mapping[str, Any]) -> bool:
     return True
 
 
-def _content(row_format: RowFormat, where: str, row: Mapping[str, Any]) -> tuple[str, object]:
+def _content(row_format: RowFormat, where: str, row: Mapping[str, Any]) -> tuple[object, object]:
     return row_format.read(where, row)
 
 

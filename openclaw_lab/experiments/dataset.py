@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from openclaw_lab.errors import DataError, DataWarning, excerpt
 from openclaw_lab.experiments.corpus import Corpus, catalogue_beside, corpus_beside, is_catalogue, without_corpora
 from openclaw_lab.experiments.formats import RowFormat, format_of, is_session, missing
+from openclaw_lab.experiments.memories import Memories
 from openclaw_lab.experiments.picks import Picks
 from openclaw_lab.experiments.reading import head, read_rows
 from openclaw_lab.experiments.secrets import Secrets, masked
@@ -133,7 +134,8 @@ class Dataset(Sequence[Sample]):
         """A sample in one short line; labelled secrets are masked."""
         if isinstance(sample.input, Session):
             first = next((message.text for message in sample.input.messages if message.role == "user"), "")
-            return f"{len(sample.input.messages)} messages, starts with {excerpt(first, 60)!r}"
+            label = f"[{sample.label}] " if isinstance(sample.label, Memories) else ""
+            return f"{label}{len(sample.input.messages)} messages, starts with {excerpt(first, 60)!r}"
         if isinstance(sample.label, Secrets):
             return f"[{sample.label}] {excerpt(masked(sample.input, sample.label.spans), 100)}"
         label = " ".join(sample.label) or "none" if isinstance(sample.label, tuple) else sample.label
@@ -154,7 +156,7 @@ class Dataset(Sequence[Sample]):
 def _value(value: object) -> str:
     if isinstance(value, tuple):
         return "labelled"
-    if isinstance(value, Secrets | Picks):
+    if isinstance(value, Secrets | Picks | Memories):
         return value.summary
     return "none" if value in (None, "") else str(value)
 
@@ -294,14 +296,14 @@ def _read_file(path: Path, problems: list[DataError]) -> tuple[RowFormat, list[S
 
 
 def _sample(row_format: RowFormat, where: str, row: Mapping[str, Any], path: Path) -> Sample:
-    text, label = row_format.read(where, row)
+    given, label = row_format.read(where, row)
     name = path.name.removesuffix(".gz").rpartition(".")[0]
     known = {key: "" if missing(row.get(key)) else str(row[key]) for key in ("lang", "kind", "group")}
     if isinstance(label, Picks) and not known["group"] and not missing(row.get("repo")):
         known["group"] = str(row["repo"])  # one author's skills and messages
     line = where.rpartition(":")[2]
     row_id = f"{name}:{line}" if missing(row.get("id")) else str(row["id"])
-    return Sample(row_id, text, label, name, **known, fields=dict(row))
+    return Sample(row_id, given, label, name, **known, fields=dict(row))
 
 
 def _unique_ids(samples: list[Sample], path: Path) -> tuple[Sample, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from openclaw_lab.errors import DataError
 from openclaw_lab.experiments.agent_tasks import read_task
+from openclaw_lab.experiments.memories import read_dialogue, read_memories
 from openclaw_lab.experiments.picks import read_picks
 from openclaw_lab.experiments.secrets import read_secrets
 
@@ -27,12 +28,15 @@ class RowFormat:
     text: str
     label: str
     read_label: Callable[[str, Row], object]
+    read_input: Callable[[str, Row], object] | None = None  # where it is no text
 
-    def read(self, where: str, row: Row) -> tuple[str, object]:
-        """The text and the label of a row; a DataError names the field that is not what it should be."""
+    def read(self, where: str, row: Row) -> tuple[object, object]:
+        """What goes in, a text mostly, and the label of a row; a DataError names the field that is wrong."""
         for name in self.needed:
             if name not in row:
                 raise DataError(where, f"no field {name!r}", f"the fields {', '.join(self.needed)}")
+        if self.read_input is not None:
+            return self.read_input(where, row), self.read_label(where, row)
         text = row[self.text]
         if not isinstance(text, str):
             raise DataError(f"{where} {self.text}", text, "a string")
@@ -63,6 +67,7 @@ FORMATS: tuple[RowFormat, ...] = (
     RowFormat("retrieval", ("query", "relevant"), "query", "relevant", _relevant),
     RowFormat("skills", ("message", "skills"), "message", "skills", read_picks),
     RowFormat("agent_tasks", ("task", "turns"), "task", "turns", read_task),
+    RowFormat("extraction", ("messages", "memories"), "messages", "memories", read_memories, read_dialogue),
 )
 
 
@@ -73,8 +78,10 @@ def missing(value: object) -> bool:
 
 def is_session(row: Row) -> bool:
     """Whether a row is a session, a message or an OpenClaw record; labelled rows may have a `role` or `type` too."""
-    if "messages" in row or any(set(each.needed) <= row.keys() for each in FORMATS):
-        return "messages" in row
+    if "messages" in row:
+        return "memories" not in row
+    if any(set(each.needed) <= row.keys() for each in FORMATS):
+        return False
     return "role" in row or row.get("type") in ("session", "message")
 
 

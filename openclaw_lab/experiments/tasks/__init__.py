@@ -16,6 +16,7 @@ _HOME = {
     "injection": "InjectionTask",
     "skills": "SkillsTask",
     "retrieval": "RetrievalTask",
+    "extraction": "ExtractionTask",
 }
 TASKS = tuple(_HOME)
 
