@@ -215,6 +215,11 @@ class GrowthConfig(Section):
 
     section: ClassVar[str] = "growth"
     enabled: bool = knob(True, "put memories into the prompt; off, not a byte of it changes")
+    learn: str = knob(
+        "agent_end",
+        "when an agent keeps what a conversation teaches: never, after each turn, or before context is dropped",
+        choices=("off", "agent_end", "before_compaction"),
+    )
     max_tokens: int = knob(500, "tokens of memory in a prompt", unit="tokens", low=0, high=100_000)
     preference_budget: int = knob(200, "of them, for preferences", unit="tokens", low=0, high=100_000)
     knowledge_budget: int = knob(200, "of them, for knowledge", unit="tokens", low=0, high=100_000)

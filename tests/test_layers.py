@@ -63,6 +63,7 @@ UPWARD = {
     ("experiments.compare", "ui.charts"),
     ("experiments.sweep", "ui.charts"),
     ("experiments.curves", "ui.curves"),
+    ("growth.track", "ui.growth"),
 }
 # What stands beside the layers: the package itself, and packages that hold nothing but a docstring.
 PLAIN = {"__init__", "experiments"}

@@ -20,6 +20,7 @@ from openclaw_lab.agent.driving import adrive, drive, stepped
 from openclaw_lab.agent.extensions import Extensions, PluginConfig
 from openclaw_lab.agent.host import HostProfile
 from openclaw_lab.agent.hosting import Hosting
+from openclaw_lab.agent.learning import Learning
 from openclaw_lab.agent.loop import Delta, Setup, TurnLoop
 from openclaw_lab.agent.memory import SAVE, recall_of, remember_of
 from openclaw_lab.agent.models import model_of
@@ -101,6 +102,7 @@ class Agent:
             plugins, skills, tools, self.config, plugin_config, environment, skill_mode, memory
         )
         self._memory = memory
+        self._learning = Learning.of(memory, self.config, self.host, conversation_access)
         self._recall, self._remember = recall_of(memory, self.config), remember_of(memory, self.config)
         self._base = base
         self._toolbox = Toolbox(self.extensions.tools)
@@ -155,13 +157,16 @@ class Agent:
                 self._compact(_KEPT)
             self._toolbox = self._toolbox.followed(self.extensions.tools)
             yield TurnLoop(self._setup, self._toolbox, self._log, self._hosting, on_delta)
+            if self._learning is not None:
+                self._learning.after_turn(self._log)
         finally:
             self._busy.release()
 
     def _system(self, message: str) -> str:
         """base + memory + skills + what stands for earlier messages."""
+        recall = self._recall if self._learning is None else self._learning.recall(self._log)
         sections = (
-            memory_section(self._recall, message, self.config),
+            memory_section(recall, message, self.config),
             self.extensions.skill_section(message),
             summary_section(self._log.summary),
         )
@@ -213,7 +218,7 @@ class Agent:
         ]
 
     def rollback(self, turns: int = 1) -> tuple[Message, ...]:
-        """Take back the last user turns; what was taken back. What tools did in the world stays done."""
+        """Take back the last user turns; what was taken back. What tools did, and what was learned, stays."""
         turns = given.count("rollback", turns)
         with self._alone():
             taken = self._log.rollback(turns)
@@ -251,11 +256,18 @@ class Agent:
         if start <= log.start:
             return ""
         self._hosting.begin()
+        if self._learning is not None:
+            self._learning.before_compaction(log)
         self._hosting.compaction(log.length)
         summary = self._summarise(log.messages[log.start : start], log.summary)
         log.compact(start, summary)
         self._hosting.compacted(log.length)
         return summary
+
+    @property
+    def learning(self) -> Learning | None:
+        """What the growth memory was taught, and what went wrong; None without one."""
+        return self._learning
 
     @property
     def remembers(self) -> bool:
@@ -276,6 +288,8 @@ class Agent:
         """End the session: hooks, the log, and the plugins' services; a fork leaves those to the agent it is of."""
         self._closed = True
         self._hosting.end()
+        if self._learning is not None:
+            self._learning.close()
         if not self._forked:
             self.extensions.stop()
         self._log.close()

@@ -228,7 +228,8 @@ class GrowthMemory:
         read = [redacted(message_of(each, f"messages[{number}]")) for number, each in enumerate(messages)]
         start = self._start(session, read)
         found = MemoryExtractor(extractor, **options).extract(read, start=start)
-        kept = [self._learned(each, session) for each in found]
+        least = self.config.extraction.min_importance
+        kept = [self._learned(each, session) for each in found if each.importance >= least]
         if session and start < len(read):
             self._keep_session(session, read, start, [each.entry for each in kept if each.entry])
             self._journal.mark(session, len(read), _digest(read))

@@ -177,6 +177,14 @@ _OPENING = re.compile(
 )
 
 
+# Whoever speaks, and what they say of themselves besides without naming themselves again.
+_SUBJECT = re.compile(r"(我(?!们)|I\b)(?:'m)?")
+_SHARING = re.compile(
+    r"[，,]\s*(?=(?:现在|目前|就|也)?(?:住在|住|家在|在[^，,]{1,12}(?:工作|上班|上学|任职)))"
+    r"|(?:,\s*|,?\s+and\s+)(?=(?:now |currently )?(?:live|work|study)\s+(?:in|at|as|for|near)\b)"
+)
+
+
 def sayings(text: str, *, later: bool) -> Iterator[Saying]:
     """The memories that one message of a user states; `later`: the assistant has spoken before."""
     said = _MATERIAL.sub(" ", own_words(text))
@@ -197,8 +205,18 @@ def _clauses(sentence: str) -> list[str]:
         parts = [each.strip() for each in _COMMA.split(sentence)]
         return [each for each in parts if each and not _REDACTED.search(each)]
     parts = [each.strip() for each in _CLAUSE.split(sentence) if each and each.strip()]
+    parts = [each for part in parts for each in _of_one_subject(part)]
     enough = all(len(words(each)) >= _SHORTEST for each in parts)
     return parts if enough and not statement_to_remember(sentence) else [sentence]
+
+
+def _of_one_subject(clause: str) -> list[str]:
+    """Facts of one's own that share their subject, each with it: where one lives and works may change apart."""
+    subject = _SUBJECT.match(clause)
+    if subject is None or not _FACT.search(clause):
+        return [clause]
+    first, *others = _SHARING.split(clause)
+    return [first, *(f"{subject.group(1)}{'' if subject.group(1) == '我' else ' '}{each}" for each in others)]
 
 
 def statement_to_remember(sentence: str) -> bool:

@@ -14,6 +14,7 @@ from openclaw_lab.text import words
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 COLUMNS = (
     "period", "type", "new", "confirmed", "superseded", "refused", "total", "accessed", "useful", "useless",
@@ -57,6 +58,12 @@ class GrowthTracker:
                 found.append(_row(period, kind, counts, total[kind]))
             found.append(_summed(period, found[-3:], counts))
         return found
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How the memory grew, as a chart: memories by type, what was superseded, questions covered."""
+        from openclaw_lab.ui.growth import plot_growth
+
+        return plot_growth(self, ax=ax)
 
     @property
     def coverage(self) -> tuple[int, int]:
