@@ -180,6 +180,22 @@ def test_the_rules_reach_what_is_promised(lang: str, half: str) -> None:
     assert sums["false in empty"] <= 1
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("我叫小舟，住在杭州。", ["我叫小舟", "我住在杭州。"]),
+        ("我是前端工程师，现在在腾讯上班。", ["我是前端工程师", "我现在在腾讯上班。"]),
+        ("My name is Ada and I live in Porto.", ["My name is Ada", "I live in Porto."]),
+        ("I'm a nurse and work at a clinic.", ["I'm a nurse", "I work at a clinic."]),
+        ("我们住在杭州，在西湖边工作。", None),
+        ("他叫小舟，住在杭州。", None),
+    ],
+)
+def test_facts_that_share_a_subject_are_kept_apart(text: str, parts: list[str] | None) -> None:
+    found = [content for _, content in said(text)]
+    assert found == parts if parts else len(found) <= 1
+
+
 # --- a model ------------------------------------------------------------------------------------------------------
 
 TALK = [{"role": "user", "content": "我叫小舟，密码是 Tr0ub4dor&3x"}, {"role": "assistant", "content": "你喜欢茶"}]

@@ -20,6 +20,7 @@ from openclaw_lab.errors import DataError, TaskError
 from openclaw_lab.experiments.corpus import read_corpus
 from openclaw_lab.experiments.dataset import Dataset, load_dataset
 from openclaw_lab.experiments.evaluate import Results, evaluate
+from openclaw_lab.experiments.sweep import sweep
 from openclaw_lab.files import bundled
 from openclaw_lab.knowhub.embed import embedder_named
 from openclaw_lab.knowhub.ranking import MAX_LIFT, embed_entries, embed_queries, in_context, lift, shared_words
@@ -138,7 +139,8 @@ def test_metrics_by_hand(tmp_path: Path) -> None:
     assert found["ndcg@10"] == pytest.approx((gain / (1 + 1 / math.log2(3)) + 1 + 0) / 3)
     assert found["false_answers"] == 0.5
     assert {name: metric.n for name, metric in results.metrics.items()} == {
-        "recall@1": 3, "recall@5": 3, "mrr": 3, "ndcg@10": 3, "false_answers": 2,
+        "recall@1": 3, "recall@5": 3, "mrr": 3, "ndcg@10": 3, "false_answers": 2, "recall_kept": 3,
+        "tokens": 5, "budget_used": 5,
     }  # fmt: skip
     frame = results.frame.set_index("id")
     assert frame.loc["1", "found"] == "c a d"
@@ -305,3 +307,18 @@ def test_corpus_rows_may_be_entries() -> None:
     first = corpus.documents[0]
     assert first.text.startswith(f"{first.title}\n")
     assert corpus.row_of[first.id] == 0
+
+
+def test_budgets_and_limits_decide_what_is_let_through() -> None:
+    space = {"growth.max_tokens": [0, 40, 100, 500, 5000], "knowhub.top_k": [1, 5]}
+    frame = sweep("retrieval", MINI, HASH, space).frame
+    for top, rows in frame.groupby("knowhub.top_k"):
+        ordered = rows.sort_values("growth.max_tokens")
+        assert ordered["recall_kept"].is_monotonic_increasing
+        assert ordered["tokens"].is_monotonic_increasing
+        assert (ordered["tokens"] <= ordered["growth.max_tokens"]).all()
+        assert ordered["recall_kept"].iloc[0] == 0
+        assert ordered["recall_kept"].iloc[-1] == pytest.approx(ordered[f"recall@{top}"].iloc[-1])
+    strict = sweep("retrieval", MINI, HASH, {"knowhub.min_similarity": [-1.0, 0.2, 0.9]}, method="embedding").frame
+    assert strict["tokens"].is_monotonic_decreasing
+    assert strict["false_answers"].is_monotonic_decreasing

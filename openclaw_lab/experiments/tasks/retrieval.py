@@ -7,7 +7,7 @@ parts alone as a baseline: "bm25" (shared words) or "embedding" (the cosine). `c
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from openclaw_lab.knobs import nearest
 from openclaw_lab.knowhub.embed import embedder_named
 from openclaw_lab.knowhub.lexical import Bm25
 from openclaw_lab.knowhub.ranking import SAME_WORDS, embed_entries, embed_queries, lift, query_words, shared_words
-from openclaw_lab.text import language, words
+from openclaw_lab.text import count_tokens, language, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +49,14 @@ class Asked:
     relevant: NDArray[np.bool_]
     marks: NDArray[np.int_]
     chinese: NDArray[np.bool_]
+    sizes: dict[int, int] = field(default_factory=dict, compare=False, repr=False)
+
+    def tokens(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The tokens of documents by their rows; each is counted once."""
+        for row in np.unique(rows).tolist():
+            if row not in self.sizes:
+                self.sizes[row] = count_tokens(self.corpus.documents[row].text)
+        return np.vectorize(self.sizes.__getitem__, otypes=[float])(rows) if rows.size else np.zeros(rows.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,15 @@ class RetrievalTask(Task):
             "mrr", "reciprocal", "answerable", "1 / rank of the first relevant one, 0 beyond ten", better="higher"
         ),
         MetricSpec("ndcg@10", "ndcg", "answerable", "gain of the first ten over log2(rank + 1)", better="higher"),
+        MetricSpec(
+            "recall_kept", "kept", "answerable",
+            "share of the relevant among what knowhub.top_k and the tokens of growth.max_tokens let through",
+            better="higher",
+        ),
+        MetricSpec("tokens", "spent", "queries", "tokens of what is let through a query", "tokens", better="lower",
+                   proportion=False),
+        MetricSpec("budget_used", "spent_share", "queries", "share of growth.max_tokens that it takes",
+                   proportion=False),
         MetricSpec(
             "false_answers", "answered", "unanswerable", "queries without an answer that get a hit", better="lower"
         ),
@@ -124,7 +141,7 @@ class RetrievalTask(Task):
 
     def measure(self, prepared: Sequence[Asked], config: LabConfig) -> Measured:
         """Tallies a query: shares of what is relevant, or whether there is a hit where nothing is."""
-        parts = [_tallies(asked, self._found(asked, config.knowhub)) for asked in prepared]
+        parts = [_tallies(asked, self._found(asked, config.knowhub), config) for asked in prepared]
         tallies = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return Measured(tallies, np.concatenate([asked.samples for asked in prepared]))
 
@@ -205,14 +222,20 @@ def _similarity(documents: Sequence[Document], queries: _Queries, config: KnowHu
     return np.asarray(np.maximum.reduceat(cosines, starts, axis=1), dtype=np.float32)
 
 
-def _tallies(asked: Asked, found: Found) -> dict[str, Array]:
+def _tallies(asked: Asked, found: Found, config: LabConfig) -> dict[str, Array]:
     total = asked.relevant.sum(axis=1)
     right = np.take_along_axis(asked.relevant, found.rows, axis=1) & found.hit
     ranks = np.arange(1, right.shape[1] + 1)
     discount = 1 / np.log2(ranks + 1)
     ideal = np.concatenate([[0.0], np.cumsum(discount)])[np.minimum(total, right.shape[1])]
     some = np.maximum(total, 1)
+    first, budget = slice(config.knowhub.top_k), config.growth.max_tokens
+    sizes = np.where(found.hit[:, first], asked.tokens(found.rows[:, first]), 0.0)
+    fits = found.hit[:, first] & (np.cumsum(sizes, axis=1) <= budget)
+    spent = (sizes * fits).sum(axis=1)
     tallies = {
+        "kept": (right[:, first] & fits).sum(axis=1) / some, "spent": spent, "queries": np.ones(len(total)),
+        "spent_share": spent / max(budget, 1),
         "answerable": total > 0, "unanswerable": total == 0, "answered": (total == 0) & found.hit.any(axis=1),
         "recall_1": right[:, :1].sum(axis=1) / some, "recall_5": right[:, :5].sum(axis=1) / some,
         "reciprocal": (right / ranks).max(axis=1), "ndcg": (right * discount).sum(axis=1) / np.where(total, ideal, 1),
