@@ -47,6 +47,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "experiments.obfuscation",
         "experiments.split",
         "experiments.live",
+        "experiments.story",
     ),
     ("experiments.tasks",),
     ("experiments.evaluate",),

@@ -114,6 +114,10 @@ class GrowthMemory:
         self._hub.close()
         self._journal.close()
 
+    def under(self, config: LabConfig) -> Self:
+        """The same memory as other settings see it; it need not be closed, and is gone with this one."""
+        return type(self)(self._hub, self._journal, self.agent_id, config)
+
     @property
     def calibration(self) -> Calibration:
         """What the cosines of this store's embedder mean."""
