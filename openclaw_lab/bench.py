@@ -45,7 +45,7 @@ class Cost:
 
 
 def bench(names: Sequence[str] = (), data: str = "") -> list[Cost]:
-    """Measure `import`, `reminders`, `injection`, `redaction`, `knowhub`, `agent` (all when none is named).
+    """Measure `import`, `reminders`, `injection`, `redaction`, `knowhub`, `growth`, `skills`, `agent`, or all of them.
 
     `data` replaces the sessions.
     """
@@ -55,6 +55,7 @@ def bench(names: Sequence[str] = (), data: str = "") -> list[Cost]:
         "injection": _injection,
         "redaction": _redaction,
         "knowhub": _knowhub,
+        "growth": _growth,
         "skills": _skills,
         "agent": _agent,
     }
@@ -144,15 +145,14 @@ def _skills(data: str) -> list[Cost]:
 
 
 # The words of the knowledge base's own texts: common ones are as common as they are.
-_ENTRIES, _SAVES, _BATCH = 100_000, 1_000, 10_000
+_ENTRIES, _SAVES, _BATCH, _MEMORIES = 100_000, 1_000, 10_000, 50_000
 
 
 def _knowhub(_: str) -> list[Cost]:
     """Search, durable save and batch insert, each against the bare part below it, in the same run."""
     from openclaw_lab.knowhub.speed import batch_cost, save_cost, search_cost
 
-    text = read_text(bundled("datasets") / "knowledge" / "mini.jsonl")
-    words = [word for line in text.splitlines() for word in json.loads(line)["content"].split()]
+    words = _words()
     search, bare = search_cost(words, _ENTRIES)
     save, insert = save_cost(words, _SAVES)
     unseen, insert_again = save_cost(words, _SAVES, detecting=False)
@@ -163,6 +163,21 @@ def _knowhub(_: str) -> list[Cost]:
         Cost("the same, not looked at for injections", unseen, unseen / insert_again, "a bare durable SQLite insert"),
         Cost(f"save_many of {_BATCH:,} entries", batch, batch / embedding, "the embedder's own time"),
     ]
+
+
+def _words() -> list[str]:
+    """The words of the bundled knowledge, as often as they stand there."""
+    text = read_text(bundled("datasets") / "knowledge" / "mini.jsonl")
+    return [word for line in text.splitlines() for word in json.loads(line)["content"].split()]
+
+
+def _growth(_: str) -> list[Cost]:
+    """A look into a large memory."""
+    from openclaw_lab.growth.speed import retrieval_cost
+
+    ours, bare = retrieval_cost(_words(), _MEMORIES)
+    what = "embedding and bare faiss IndexFlatIP"
+    return [Cost(f"retrieve from {_MEMORIES:,} memories", ours, ours / bare, what)]
 
 
 def _agent(_: str) -> list[Cost]:

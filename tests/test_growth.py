@@ -335,7 +335,6 @@ def entry(number: int, kind: str, content: str, *, correction: bool = False, day
         uri,
         kind,
         content,
-        (),
         3,
         0,
         at,

@@ -58,7 +58,6 @@ class MemoryEntry:
     uri: str
     type: MemoryType
     content: str
-    keywords: tuple[str, ...]
     importance: int
     access_count: int
     created_at: str
@@ -73,6 +72,11 @@ class MemoryEntry:
     harmful: int = 0
     quality: float = 3.0
     id: str = ""
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """The words that say most of it; looked for when they are asked for, which a question never does."""
+        return keywords_of(self.content)
 
     @property
     def category(self) -> str:
@@ -146,7 +150,6 @@ def entry_of(entry: Entry, accesses: tuple[int, str] = (0, "")) -> MemoryEntry:
         uri=uri,
         type=parts_of(uri)[1],
         content=entry.content,
-        keywords=keywords_of(entry.content),
         importance=entry.score,
         access_count=count,
         created_at=entry.created_at,

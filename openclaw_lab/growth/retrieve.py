@@ -72,6 +72,10 @@ def budgets(config: GrowthConfig) -> Mapping[MemoryType, int]:
     return {kind: min(given[kind], config.max_tokens) for kind in (*RETRIEVED, "session")}
 
 
+# After so many times the memories that may be kept it does not matter any more what is like what.
+_UNLIKE = 2
+
+
 def ranked(found: Sequence[Recalled], config: GrowthConfig, moment: datetime | None = None) -> list[Recalled]:
     """The memories in the order in which they are chosen; each costs what is like it its rank."""
     when = moment or datetime.now(UTC)
@@ -83,7 +87,7 @@ def ranked(found: Sequence[Recalled], config: GrowthConfig, moment: datetime | N
         best = max(waiting, key=lambda each: _order(each, config.diversity * likeness.get(each.entry.id, 0.0)))
         waiting.remove(best)
         chosen.append(best)
-        for each in waiting if said else ():
+        for each in waiting if said and len(chosen) <= _UNLIKE * config.max_results else ():
             key = each.entry.id
             likeness[key] = max(likeness[key], _common(said[key], said[best.entry.id]))
     return chosen
@@ -119,10 +123,12 @@ def within_budgets(query: str, found: Sequence[Recalled], config: GrowthConfig) 
     kept: list[Recalled] = []
     dropped: list[Dropped] = []
     for each in found:
-        kind, tokens = each.entry.type, each.tokens
+        kind = each.entry.type
         if len(kept) == config.max_results:
             dropped.append(Dropped(each.entry, f"more than {config.max_results} memories"))
-        elif tokens > left[kind] and not (each.entry.correction and left[kind] == budgets(config)[kind]):
+            continue
+        tokens = each.tokens
+        if tokens > left[kind] and not (each.entry.correction and left[kind] == budgets(config)[kind]):
             dropped.append(Dropped(each.entry, f"{tokens} tokens, {left[kind]} left of the {kind} budget"))
         else:
             left[kind] = max(left[kind] - tokens, 0)

@@ -160,10 +160,11 @@ class Index:
         found = [self._blended(vector, group, shared, possible, count, weight) for group in groups]
         found = [each for each in found if each]
         raised = lift(np.array([each[0].blend for each in found]), balance) if balance else np.zeros(len(found))
+        ids = self.facts.ids
         lifted = [
-            replace(each, blend=each.blend + float(up)) for of, up in zip(found, raised, strict=True) for each in of
+            (-each.blend - float(up), ids[each.row], each) for of, up in zip(found, raised, strict=True) for each in of
         ]
-        return sorted(lifted, key=self._order)[:count]
+        return [replace(each, blend=-blend) for blend, _, each in sorted(lifted, key=_place)[:count]]
 
     def _blended(
         self, vector: Vectors, allowed: Mask, shared: Vectors, possible: float, count: int, weight: float
@@ -173,9 +174,7 @@ class Index:
         rows = np.flatnonzero(shared * allowed)
         if len(rows) > count:
             rows = rows[np.argpartition(shared[rows], -count)[-count:]]
-        for row in rows.tolist():
-            if row not in similar:
-                similar[row] = self._similarity(vector, row)
+        similar |= self._similarities(vector, [row for row in rows.tolist() if row not in similar])
         found = []
         for row, similarity in similar.items():
             words = shared_words(float(shared[row]), possible)
@@ -224,9 +223,16 @@ class Index:
         pairs = zip(found[0].tolist(), similarity[0].tolist(), strict=True)
         return [(piece, min(cosine, 1.0)) for piece, cosine in pairs if piece >= 0 and cosine >= least]
 
-    def _similarity(self, vector: Vectors, row: int) -> float:
-        start, end = self._span(row)
-        return min(float((self._matrix()[start:end] @ vector.reshape(-1)).max()), 1.0)
+    def _similarities(self, vector: Vectors, rows: list[int]) -> dict[int, float]:
+        """The cosines of some rows with a vector, each of its best piece."""
+        spans = [self._span(row) for row in rows]
+        if not spans:
+            return {}
+        pieces = np.concatenate([np.arange(start, end) for start, end in spans])
+        cosines = self._matrix()[pieces] @ vector.reshape(-1)
+        starts = np.cumsum([0, *(end - start for start, end in spans[:-1])])
+        best = np.minimum(np.maximum.reduceat(cosines, starts), 1.0)
+        return dict(zip(rows, best.tolist(), strict=True))
 
     def _span(self, row: int) -> tuple[int, int]:
         """The pieces of a row: from, to."""
@@ -241,6 +247,10 @@ class Index:
             return np.empty((0, self.dimension), dtype=np.float32)
         flat: Vectors = faiss.rev_swig_ptr(self._faiss.get_xb(), self.pieces * self.dimension)
         return flat.reshape(self.pieces, self.dimension)
+
+
+def _place(found: tuple[float, str, Candidate]) -> tuple[float, str]:
+    return found[:2]
 
 
 def _largest(scores: Vectors, count: int) -> Any:

