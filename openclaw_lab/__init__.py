@@ -24,6 +24,9 @@ _HOME = {
     "compare": "experiments.compare",
     "gate": "experiments.gate",
     "sweep": "experiments.sweep",
+    "tune": "experiments.tune",
+    "Range": "experiments.space",
+    "When": "experiments.space",
     "replay": "agent.replay",
     "Agent": "agent.agent",
     "SkillRegistry": "skills.registry",
@@ -50,12 +53,14 @@ __all__ = [
     "LabConfig",
     "LabError",
     "Metric",
+    "Range",
     "Redaction",
     "Redactor",
     "Sample",
     "SkillRegistry",
     "Table",
     "Task",
+    "When",
     "__version__",
     "compare",
     "evaluate",
@@ -66,6 +71,7 @@ __all__ = [
     "load_sessions",
     "replay",
     "sweep",
+    "tune",
 ]
 
 
@@ -91,9 +97,11 @@ if TYPE_CHECKING:
     from openclaw_lab.experiments.evaluate import evaluate
     from openclaw_lab.experiments.gate import gate
     from openclaw_lab.experiments.metrics import Metric
+    from openclaw_lab.experiments.space import Range, When
     from openclaw_lab.experiments.sweep import sweep
     from openclaw_lab.experiments.table import Table
     from openclaw_lab.experiments.task import Task
+    from openclaw_lab.experiments.tune import tune
     from openclaw_lab.exports.openclaw import export
     from openclaw_lab.growth.memory import GrowthMemory
     from openclaw_lab.injection.detectors import Detector

@@ -21,12 +21,14 @@ PUBLIC = {
     "LabConfig": "openclaw_lab.config",
     "LabError": "openclaw_lab.errors",
     "Metric": "openclaw_lab.experiments.metrics",
+    "Range": "openclaw_lab.experiments.space",
     "Redaction": "openclaw_lab.redaction.spans",
     "Redactor": "openclaw_lab.redaction.redactor",
     "Sample": "openclaw_lab.experiments.dataset",
     "SkillRegistry": "openclaw_lab.skills.registry",
     "Table": "openclaw_lab.experiments.table",
     "Task": "openclaw_lab.experiments.task",
+    "When": "openclaw_lab.experiments.space",
     "compare": "openclaw_lab.experiments.compare",
     "evaluate": "openclaw_lab.experiments.evaluate",
     "export": "openclaw_lab.exports.openclaw",
@@ -36,6 +38,7 @@ PUBLIC = {
     "load_sessions": "openclaw_lab.transcripts",
     "replay": "openclaw_lab.agent.replay",
     "sweep": "openclaw_lab.experiments.sweep",
+    "tune": "openclaw_lab.experiments.tune",
 }
 HEAVY = (
     "litellm", "pandas", "faiss", "matplotlib", "ipywidgets", "scipy", "sklearn", "numpy", "tiktoken", "rjieba",

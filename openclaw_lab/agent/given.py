@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def path_of(name: str, given: object) -> Path | None:
     if not isinstance(given, str | Path) or not str(given):
         raise ConfigError(name, "an empty text" if given == "" else given, "the path of a file")
     path = Path(given).expanduser()
-    if path.is_dir():
+    if os.path.isdir(path):
         raise ConfigError(name, f"{path}, a folder", "a file", f"{name}={str(path / 'session.jsonl')!r}")
     return path
 

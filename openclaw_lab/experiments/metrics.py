@@ -121,23 +121,45 @@ def interval(
     top: Array, bottom: Array, clusters: NDArray[np.intp] | None = None, *, proportion: bool = True
 ) -> tuple[float, float]:
     """95 % interval of sum(top)/sum(bottom) over clusters; (nan, nan) where the data cannot give one."""
-    if clusters is not None:
-        top, bottom = summed(clusters, top), summed(clusters, bottom)
-    counted = bottom > 0
-    top, bottom = top[counted], bottom[counted]
-    total, m = float(bottom.sum()), len(bottom)
-    if not m:
+    top, bottom = _together(top, bottom, clusters)
+    if not len(bottom):
         return math.nan, math.nan
-    ratio = float(top.sum()) / total
-    if proportion and bool((bottom == 1).all()) and bool(((top == 0) | (top == 1)).all()):
-        return wilson(ratio, m)
-    variance = m / (m - 1) * float(((top - ratio * bottom) ** 2).sum()) / total**2 if m > 1 else math.nan
     if proportion:
-        return wilson(ratio, _effective_size(ratio, variance, total, m))
+        return wilson(*trials(top, bottom))
+    ratio, variance, m = variance_of(top, bottom)
     if m == 1:
         return math.nan, math.nan
     half = _t_quantile(m - 1) * math.sqrt(variance)
     return (max(0.0, ratio - half) if bool((top >= 0).all()) else ratio - half), ratio + half
+
+
+def trials(top: Array, bottom: Array, clusters: NDArray[np.intp] | None = None) -> tuple[float, float]:
+    """A share, and the number of independent trials that it is worth; (nan, 0) where there are none."""
+    top, bottom = _together(top, bottom, clusters)
+    if not len(bottom):
+        return math.nan, 0.0
+    ratio, variance, m = variance_of(top, bottom)
+    if bool((bottom == 1).all()) and bool(((top == 0) | (top == 1)).all()):
+        return ratio, float(m)
+    return ratio, _effective_size(ratio, variance, float(bottom.sum()), m)
+
+
+def variance_of(top: Array, bottom: Array, clusters: NDArray[np.intp] | None = None) -> tuple[float, float, int]:
+    """A ratio of sums, its variance between clusters (nan where there is one), and how many clusters there are."""
+    top, bottom = _together(top, bottom, clusters)
+    m, total = len(bottom), float(bottom.sum())
+    if not m:
+        return math.nan, math.nan, 0
+    ratio = float(top.sum()) / total
+    return ratio, (m / (m - 1) * float(((top - ratio * bottom) ** 2).sum()) / total**2 if m > 1 else math.nan), m
+
+
+def _together(top: Array, bottom: Array, clusters: NDArray[np.intp] | None) -> tuple[Array, Array]:
+    """The sums of each cluster that has anything to count."""
+    if clusters is not None:
+        top, bottom = summed(clusters, top), summed(clusters, bottom)
+    counted = bottom > 0
+    return top[counted], bottom[counted]
 
 
 def _effective_size(ratio: float, variance: float, total: float, clusters: int) -> float:

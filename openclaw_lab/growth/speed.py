@@ -18,27 +18,23 @@ from openclaw_lab.growth.retrieve import RETRIEVED
 from openclaw_lab.knowhub.draft import draft
 from openclaw_lab.knowhub.embed import Vectors, embedder_named
 from openclaw_lab.knowhub.entry import PRIVATE, Source
-from openclaw_lab.knowhub.speed import cpu, item, one_thread, random_rows
+from openclaw_lab.knowhub.speed import bare_search, cpu, item, random_rows
 
 _AGENT = "bench"
 
 
 def retrieval_cost(words: Sequence[str], memories: int = 50_000, questions: int = 30) -> tuple[float, float]:
     """CPU seconds of `retrieve` with default settings; of embedding the question and bare IndexFlatIP. Medians."""
-    import faiss
-
     rng, chance, embedder = np.random.default_rng(0), random.Random(0), embedder_named(LabConfig().knowhub.embedder)
     vectors = random_rows(rng, memories)
-    bare = faiss.IndexFlatIP(vectors.shape[1])
-    bare.add(vectors)
-    with tempfile.TemporaryDirectory() as folder, one_thread(faiss):
+    with tempfile.TemporaryDirectory() as folder, bare_search(vectors) as bare:
         memory = GrowthMemory.open(folder, _AGENT, embedder=embedder)
         _fill(memory, vectors, words, chance)
         ours, plain = [], []
         for _ in range(questions):
             question = " ".join(chance.sample(words, 6))
             ours.append(cpu(partial(memory.retrieve, question)))
-            plain.append(cpu(lambda asked=question: bare.search(embedder.embed([asked]), 5)))  # type: ignore[misc]
+            plain.append(cpu(lambda asked=question: bare(embedder.embed([asked]))))  # type: ignore[misc]
         memory.close()
     return statistics.median(ours[1:]), statistics.median(plain[1:])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -71,7 +72,7 @@ class KnowHub:
         settings = config or KnowHubConfig()
         chosen = embedder_named(embedder or settings.embedder)
         path = Path(folder).expanduser()
-        if path.is_file():
+        if os.path.isfile(path):  # which a folder closed to us does not stop
             raise DataError(str(path), "a file", "a folder, which holds the store")
         store = Store(path / STORE, full_name(chosen), chosen.dimension)
         try:

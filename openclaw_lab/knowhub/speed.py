@@ -147,6 +147,17 @@ def random_rows(rng: np.random.Generator, count: int) -> Vectors:
 
 
 @contextmanager
+def bare_search(vectors: Vectors) -> Iterator[Callable[[Vectors], object]]:
+    """The five nearest of some vectors by IndexFlatIP, on one thread."""
+    import faiss
+
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(vectors)
+    with one_thread(faiss):
+        yield lambda row: index.search(row, 5)
+
+
+@contextmanager
 def one_thread(faiss: Any) -> Iterator[None]:
     """FAISS on one thread."""
     before = faiss.omp_get_max_threads()

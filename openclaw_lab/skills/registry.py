@@ -10,6 +10,7 @@ Nothing is dropped silently: `problems` names every file that could not be read,
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -173,8 +174,8 @@ def _folder(given: object) -> Path:
     if not isinstance(given, str | Path):
         raise ConfigError("skills", f"a {type(given).__name__}", "a folder")
     path = Path(given).expanduser()
-    if not path.is_dir():
-        found = f"{path}: a file" if path.exists() else f"{path}: nothing"
+    if not os.path.isdir(path):
+        found = f"{path}: a file" if os.path.exists(path) else f"{path}: nothing"
         raise ConfigError("skills", found, "a folder with skills", "check the path")
     return path
 
