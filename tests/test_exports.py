@@ -164,7 +164,9 @@ def test_evidence_is_what_was_measured(tmp_path: Path) -> None:
     compared = lab.compare({"every turn": baseline, "event": results})
     folder = export(config, tmp_path / "out", evidence=[results, injection, compared, baseline]).folder
     evidence = json.loads((folder / EVIDENCE).read_text("utf-8"))
-    assert list(evidence) == ["format", "openclaw_lab", "python", "packages", "config", "results", "comparisons"]
+    assert list(evidence) == [
+        "format", "openclaw_lab", "python", "packages", "config", "results", "promises", "comparisons",
+    ]  # fmt: skip
     assert (evidence["openclaw_lab"], evidence["config"]) == (lab.__version__, config.digest())
     assert [each["of_this_config"] for each in evidence["results"]] == [True, True, False]
     for each, source in zip(evidence["results"], (results, injection, baseline), strict=True):
@@ -256,7 +258,7 @@ def test_settings_that_the_plugin_cannot_hear_do_not_cure_it(tmp_path: Path, con
 
 @pytest.mark.parametrize("item", ["text", 3, None, {"recall": 1.0}, lab.LabConfig()])
 def test_evidence_of_another_kind(tmp_path: Path, item: object) -> None:
-    with pytest.raises(ExportError, match=r"evidence: found .*; expected Results or a Comparison"):
+    with pytest.raises(ExportError, match=r"evidence: found .*; expected Results, a Comparison or a Tuned"):
         export(lab.LabConfig(), tmp_path / "out", evidence=[item])
     assert os.listdir(tmp_path) == []
 

@@ -54,7 +54,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("experiments.evaluate",),
     ("experiments.compare", "experiments.sweep", "experiments.curves", "experiments.space"),
     ("experiments.tune",),
-    ("experiments.robustness", "experiments.leave_one_out", "experiments.scoreboard", "experiments.pretrain"),
+    (
+        "experiments.robustness",
+        "experiments.simulation",
+        "experiments.leave_one_out",
+        "experiments.scoreboard",
+        "experiments.pretrain",
+    ),
     ("experiments.pretrain_skills",),
     ("exports",),
     ("experiments.gate", "ui", "notebook", "bench"),
@@ -67,6 +73,7 @@ UPWARD = {
     ("experiments.sweep", "ui.charts"),
     ("experiments.curves", "ui.curves"),
     ("growth.track", "ui.growth"),
+    ("experiments.tune", "ui.tuning"),
 }
 # What stands beside the layers: the package itself, and packages that hold nothing but a docstring.
 PLAIN = {"__init__", "experiments"}

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -17,11 +19,13 @@ from openclaw_lab.errors import LabError
 from openclaw_lab.experiments.bounds import Counted, Limit
 from openclaw_lab.experiments.dataset import Dataset, Sample, load_dataset
 from openclaw_lab.experiments.duplicates import near_duplicates
+from openclaw_lab.experiments.simulation import broken_promises, drawn
 from openclaw_lab.experiments.space import Range, When, axes_of, default_space, grid, is_grid
 from openclaw_lab.experiments.split import leaks, part_of, partition, together
 from openclaw_lab.experiments.tasks import TASKS, task_named
-from openclaw_lab.experiments.tune import Tried, _best, _certified, tune
+from openclaw_lab.experiments.tune import certified_of, tune
 
+matplotlib.use("Agg")
 MINI = load_dataset("injection/mini")
 BASE = LabConfig()
 
@@ -136,46 +140,22 @@ def test_every_task_but_the_live_one_has_a_space() -> None:
 # --- promises -----------------------------------------------------------------------------------------------------
 
 
-def synthetic(chance: np.random.Generator, rows: int, thresholds: np.ndarray) -> tuple[list[Tried], np.ndarray]:  # type: ignore[type-arg]
-    """Settings that are thresholds on scores of which the truth is known: harmless scores are uniform."""
-    parts = [chance.random(rows) for _ in range(3)]
-    hits = chance.beta(4, 2, rows)
-    tried = []
-    for threshold in thresholds:
-        counts = []
-        for harmless in (parts[0], parts[1], np.concatenate(parts[:2])):
-            flagged = Counted(float((harmless >= threshold).mean()), len(harmless), 0.0, True)
-            counts.append({"fpr": flagged, "recall": Counted(float((hits >= threshold).mean()), rows, 0.0, True)})
-        tried.append(Tried(BASE, {"threshold": threshold}, *counts))
-    return tried, 1 - thresholds
-
-
 def test_a_promise_is_broken_as_rarely_as_it_says_and_the_naive_choice_is_not() -> None:
-    chance, thresholds = np.random.default_rng(0), np.linspace(0.95, 0.9999, 40)
-    limit, draws, broken, naive, chosen = Limit("fpr", 0.01, True), 500, 0, 0, 0
-    for _ in range(draws):
-        tried, truth = synthetic(chance, 1200, thresholds)
-        certified = _certified(tried, "recall", 1.0, [limit], 0.05)
-        if certified:
-            chosen += 1
-            broken += truth[_best(tried, "recall", 1.0, certified)] > 0.01
-        inside = [number for number, each in enumerate(tried) if each.both["fpr"].value <= 0.01]
-        naive += bool(inside) and truth[_best(tried, "recall", 1.0, inside)] > 0.01
-    assert broken / draws <= 0.05 + 2 * (0.05 * 0.95 / draws) ** 0.5
-    assert chosen / draws > 0.9
-    assert naive / draws > 0.25
+    frame = broken_promises(draws=500, rows=(1200,)).frame.set_index("way")
+    assert frame.loc["promise", "broken"] <= 0.05 + 2 * (0.05 * 0.95 / 500) ** 0.5
+    assert frame.loc["promise", "chosen"] > 0.9
+    assert frame.loc["naive", "broken"] > 0.25
 
 
 def test_what_is_certified_does_not_depend_on_what_is_reported() -> None:
     """The order comes from the first part alone: another second part never changes which settings come first."""
-    chance, thresholds = np.random.default_rng(1), np.linspace(0.9, 0.999, 20)
-    tried, _ = synthetic(chance, 2000, thresholds)
+    tried = drawn(np.random.default_rng(1), 2000, np.linspace(0.9, 0.999, 20).tolist())
     bad = {"fpr": Counted(0.5, 2000, 0, True)}
     worse = [replace(each, validation={**each.validation, **bad}) for each in tried]
     limit = Limit("fpr", 0.05, True)
-    assert _certified(tried, "recall", 1.0, [limit], 0.05)
-    assert _certified(worse, "recall", 1.0, [limit], 0.05) == []
-    assert _certified(tried, "recall", 1.0, [], 0.05) == list(range(20))
+    assert certified_of(tried, "recall", 1.0, [limit], 0.05)
+    assert certified_of(worse, "recall", 1.0, [limit], 0.05) == []
+    assert certified_of(tried, "recall", 1.0, [], 0.05) == list(range(20))
 
 
 # --- the whole way ------------------------------------------------------------------------------------------------
@@ -263,5 +243,10 @@ def test_every_task_can_be_tuned(task: str, data: str, options: dict[str, Any], 
     found = tune(task, data, **options)
     assert 0 < len(found.results.data) < len(load_dataset(data))
     assert found.table.frame["reported"].notna().all()
-    written = lab.export(found.config, tmp_path / "out", evidence=[found.results, found.against])
+    written = lab.export(found.config, tmp_path / "out", evidence=[found])
+    kept = json.loads((tmp_path / "out" / "evidence.json").read_text("utf-8"))
     assert written
+    assert "to choose on" in kept["results"][0]["data"]["split"]
+    assert [each["metric"] for each in kept["promises"]] == list(options.get("subject_to", {}))
+    found.plot()
+    plt.close("all")

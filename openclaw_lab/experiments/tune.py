@@ -34,6 +34,7 @@ from openclaw_lab.experiments.tasks import task_named
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 # Settings that are equally sure on the first part are tested at so many places, from the least useful to the most.
 _RUNGS = 10
@@ -141,6 +142,12 @@ class Tuned(Displayed):
                 best = gain[row]
         return frame.iloc[kept]
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The settings that were tried: the objective against the first limit's metric, and what was chosen."""
+        from openclaw_lab.ui.tuning import plot_tuned
+
+        return plot_tuned(self, ax=ax)
+
     @property
     def _title(self) -> str:
         changed = ", ".join(f"{name}={value}" for name, value in self.values.items()) or "nothing changed"
@@ -183,8 +190,8 @@ def tune(
     parts, clusters = partition(dataset, shares, seed), np.array(together(dataset.samples), dtype=np.intp)
     names = list(dict.fromkeys([objective, *(limit.metric for limit in limits)]))
     tried = tuple(_tried(chosen, dataset, grid(axes, base), [axis.name for axis in axes], parts, clusters, names))
-    certified = _certified(tried, objective, sign, limits, 1 - confidence)
-    best = _best(tried, objective, sign, certified) if certified else _nearest(tried, objective, sign, limits)
+    certified = certified_of(tried, objective, sign, limits, 1 - confidence)
+    best = best_of(tried, objective, sign, certified) if certified else _nearest(tried, objective, sign, limits)
     promises = tuple(_promise(limit, tried[best], best in certified, 1 - confidence) for limit in limits)
     reported = part_of(dataset, parts.test, "the part that nothing was chosen on")
     results = evaluate(chosen, reported, tried[best].config)
@@ -229,11 +236,13 @@ def _tried(
     """Every setting measured on the parts to learn and to choose on; each preparation once, equal decisions once."""
     masks = _masks(parts, len(data))
     prepared: dict[Hashable, Any] = {}
-    counted: dict[Hashable, tuple[Mapping[str, Counted], ...]] = {}
-    for config in progress(configs, f"tune {task.name}", "setting"):
+    for config in configs:  # before the settings are counted: one bar at a time
         key = task.prepared_by(config)
         if key not in prepared:
             prepared[key] = task.prepare(data, config)
+    counted: dict[Hashable, tuple[Mapping[str, Counted], ...]] = {}
+    for config in progress(configs, f"tune {task.name}", "setting"):
+        key = task.prepared_by(config)
         decided = task.decided_by(prepared[key], config)
         found = counted.get((key, decided)) if decided is not None else None
         if found is None:
@@ -256,7 +265,9 @@ def _counts(
     return {name: Counted.of(task.spec(name), measured, own) for name in metrics}
 
 
-def _certified(tried: Sequence[Tried], objective: str, sign: float, limits: Sequence[Limit], risk: float) -> list[int]:
+def certified_of(
+    tried: Sequence[Tried], objective: str, sign: float, limits: Sequence[Limit], risk: float
+) -> list[int]:
     """The settings that keep every limit, shown on the second part in an order that the first part gave."""
     if not limits:
         return list(range(len(tried)))
@@ -284,7 +295,8 @@ def _order(tried: Sequence[Tried], objective: str, sign: float, limits: Sequence
         best = max([best, *(gain[number] for number in level)])
 
 
-def _best(tried: Sequence[Tried], objective: str, sign: float, among: Sequence[int]) -> int:
+def best_of(tried: Sequence[Tried], objective: str, sign: float, among: Sequence[int]) -> int:
+    """The setting among some that is best in the objective on the parts to learn and to choose on."""
     return max(among, key=lambda number: (_number(sign * tried[number].both[objective].value), -number))
 
 

@@ -19,32 +19,47 @@ from openclaw_lab.errors import ExportError
 from openclaw_lab.experiments.compare import Comparison, clustered
 from openclaw_lab.experiments.evaluate import Results
 from openclaw_lab.experiments.metrics import Metric
+from openclaw_lab.experiments.tune import Promise, Tuned
 
 FORMAT = 1
+_WHOLE = "all samples; nothing was held out"
 _PACKAGES = ("numpy", "scipy", "pandas", "rjieba", "tiktoken")
 
 
-def evidence_of(config: LabConfig, items: Sequence[object] | Results | Comparison) -> dict[str, Any]:
+def evidence_of(config: LabConfig, items: Sequence[object] | Results | Comparison | Tuned) -> dict[str, Any]:
     """The content of evidence.json for a config and what was measured of it."""
-    if isinstance(items, Results | Comparison):
+    if isinstance(items, Results | Comparison | Tuned):
         items = [items]
+    tuned = [each for each in items if isinstance(each, Tuned)]
+    splits = {id(each.results): f"{each.parts}; reported on the last" for each in tuned}
+    items = [part for each in items for part in ((each.results, each.against) if isinstance(each, Tuned) else (each,))]
     results = [each for each in items if isinstance(each, Results)]
     comparisons = [each for each in items if isinstance(each, Comparison)]
     for each in items:
         if not isinstance(each, Results | Comparison):
-            raise ExportError("evidence", type(each).__name__, "Results or a Comparison")
+            raise ExportError("evidence", type(each).__name__, "Results, a Comparison or a Tuned")
     return {
         "format": FORMAT,
         "openclaw_lab": openclaw_lab.__version__,
         "python": platform.python_version(),
         "packages": {name: importlib.metadata.version(name) for name in _PACKAGES},
         "config": config.digest(),
-        "results": [_result(config, each) for each in results],
+        "results": [_result(config, each, splits.get(id(each), _WHOLE)) for each in results],
+        "promises": [_promise(each, promise) for each in tuned for promise in each.promises],
         "comparisons": [_comparison(each) for each in comparisons],
     }
 
 
-def _result(config: LabConfig, results: Results) -> dict[str, Any]:
+def _promise(tuned: Tuned, promise: Promise) -> dict[str, Any]:
+    limit = promise.limit
+    return {
+        "task": tuned.task.name, "metric": limit.metric, "most" if limit.most else "least": limit.value,
+        "confidence": tuned.confidence, "holds": promise.holds, "bound": _plain(promise.bound),
+        "trials": promise.trials, "settings_tried": len(tuned.tried),
+    }  # fmt: skip
+
+
+def _result(config: LabConfig, results: Results, split: str) -> dict[str, Any]:
     section = results.task.section
     return {
         "task": results.task.name,
@@ -54,7 +69,7 @@ def _result(config: LabConfig, results: Results) -> dict[str, Any]:
             "hash": results.data.hash,
             "samples": len(results.data),
             "left_out": len(results.data.problems),
-            "split": "all samples; nothing was held out",
+            "split": split,
         },
         "config": results.config.to_dict(masked=True),
         "of_this_config": results.config.digest(section) == config.digest(section),
