@@ -21,7 +21,7 @@ from openclaw_lab.skills.catalogue import Catalogue, readable
 from openclaw_lab.skills.lexical import seed_words
 from openclaw_lab.skills.matchers import scores
 from openclaw_lab.skills.phrases import phrases
-from openclaw_lab.skills.registry import SkillRegistry
+from openclaw_lab.skills.registry import EXAMPLES, SkillRegistry
 from openclaw_lab.skills.requirements import Environment, Requirements
 from openclaw_lab.skills.scores import Scores, picked
 from openclaw_lab.skills.skill import Skill
@@ -118,6 +118,26 @@ def test_hybrid_finds(message: str, expected: str) -> None:
 )
 def test_hybrid_leaves_alone(message: str) -> None:
     assert REGISTRY.match(message) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("show me disk space", ["sysinfo"]),
+        ("is my CPU overloaded?", ["sysinfo"]),
+        ("内存还剩多少", ["sysinfo"]),
+        ("电脑怎么这么慢", ["sysinfo"]),
+        ("硬盘快满了怎么办", ["sysinfo"]),
+        ("who wrote Hamlet?", []),
+        ("今天天气怎么样", []),
+        ("推荐一本小说", []),
+        ("thanks, that is all", []),
+        ("谢谢，没事了", []),
+    ],
+)
+def test_examples_are_found_by_plain_requests(message: str, expected: list[str]) -> None:
+    registry = SkillRegistry.load(EXAMPLES, environment=Environment.of(["gh", "python3"]))
+    assert names(registry, message) == expected
 
 
 def test_chinese_words_are_shared_in_part() -> None:

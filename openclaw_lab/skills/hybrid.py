@@ -20,6 +20,7 @@ import numpy as np
 from openclaw_lab.errors import ConfigError
 from openclaw_lab.files import unreadable, write_bytes
 from openclaw_lab.skills.catalogue import Catalogue
+from openclaw_lab.skills.company import among
 from openclaw_lab.skills.features import FEATURES, base_features, features
 from openclaw_lab.skills.lexical import logistic
 from openclaw_lab.skills.scores import Floats, Scores
@@ -90,7 +91,8 @@ def load_model(path: Path) -> Model:
 def hybrid_scores(messages: Sequence[str], catalogue: Catalogue, embedder: str, model: str = "") -> Scores:
     """The probability that a message calls for a skill, by all features together."""
     chosen = load_model(Path(model).expanduser() if model else BUILT_IN)
-    pairs = features(base_features(messages, catalogue, memory(embedder), chosen.damping))
+    base = base_features(messages, among(catalogue), memory(embedder), chosen.damping)
+    pairs = features(base)[:, : len(catalogue)]
     score = logistic(chosen.logits(pairs), 1.0, 0.0)
 
     def reason(row: int, column: int) -> str:
