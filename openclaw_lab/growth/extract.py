@@ -9,6 +9,7 @@ recalled memories do not. Everything is redacted first; what looks like a prompt
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -37,7 +38,7 @@ class MemoryExtractor:
         if not self.live and options:
             raise TaskError("extractor rules", ", ".join(options), "no options")
         self.extractor, self.options = extractor, options
-        self._detector = Detector(InjectionConfig(detector="rules"))
+        self._detector = _rules()
 
     def extract(self, messages: Sequence[Message | Mapping[str, Any]], *, start: int = 0) -> list[ExtractedMemory]:
         """The memories of the messages from `start` on, in the order in which they became known, each once."""
@@ -51,6 +52,12 @@ class MemoryExtractor:
             if not self._detector.detect(each.content).flagged:
                 kept.setdefault((each.type, same_form(each.content)), each)
         return list(kept.values())
+
+
+@functools.cache
+def _rules() -> Detector:
+    """The injection rules, made once: that takes longer than to look at a conversation."""
+    return Detector(InjectionConfig(detector="rules"))
 
 
 def _said(messages: Sequence[Message], start: int) -> Iterator[ExtractedMemory]:

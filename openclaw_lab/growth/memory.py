@@ -1,75 +1,38 @@
 """GrowthMemory: what an agent keeps of its conversations. Remember, extract, retrieve, inject, track; one folder.
 
 Memories are entries of a KnowHub (the same store, index, versions and search) that only their agent may see; the
-journal beside it counts. Several agents and processes may share a folder.
+journal beside it counts. Several agents and processes may share a folder. How it is written is in `keeping` and
+`sessions`, how it is asked in `lookup` and `retrieve`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from openclaw_lab.config import LabConfig
-from openclaw_lab.errors import DataError, excerpt
+from openclaw_lab.errors import DataError
 from openclaw_lab.growth.calibrate import Calibration, calibration
 from openclaw_lab.growth.catalogue import Catalogue
-from openclaw_lab.growth.entry import (
-    CORRECTION,
-    LAYERS,
-    Layer,
-    MemoryEntry,
-    MemoryType,
-    common_matter,
-    entry_of,
-    keywords_of,
-    name_of,
-    owner_of,
-    parts_of,
-    uri_of,
-)  # fmt: skip
+from openclaw_lab.growth.entry import LAYERS, Layer, MemoryEntry, MemoryType, entry_of, name_of, parts_of, uri_of
 from openclaw_lab.growth.extract import MemoryExtractor, classified
-from openclaw_lab.growth.extracted import ExtractedMemory
 from openclaw_lab.growth.inject import Injected, inject
 from openclaw_lab.growth.journal import Event, Journal
-from openclaw_lab.growth.kinds import ABOUT
-from openclaw_lab.growth.retrieve import RETRIEVED, Recalled, Retrieval, ranked, within_budgets
-from openclaw_lab.growth.summary import parts_of_raw, summary_of, transcript_of
+from openclaw_lab.growth.keeping import Keeping
+from openclaw_lab.growth.keeping import Remembered as Remembered
+from openclaw_lab.growth.lookup import hits, standing
+from openclaw_lab.growth.retrieve import RETRIEVED, Retrieval, within_budgets
+from openclaw_lab.growth.sessions import Reading, joined, keep_layers
 from openclaw_lab.growth.track import GrowthTracker
 from openclaw_lab.knowhub.embed import Embedder
-from openclaw_lab.knowhub.entry import PRIVATE, Entry, same_form
+from openclaw_lab.knowhub.entry import Entry
 from openclaw_lab.knowhub.extract import message_of, redacted
 from openclaw_lab.knowhub.service import KnowHub
 from openclaw_lab.messages import Message
 from openclaw_lab.redaction.redactor import default_redactor
 
 JOURNAL = "growth.sqlite"
-# Characters of a question that are looked for.
-_QUESTION = 1_000
-_TASK = 200
-# What a correction must share with the memory that it replaces: the calibrated similarity, and the words.
-_SURE, _MATTER = 0.98, 0.5
-# Memories that are looked at for each one that may go into the prompt.
-_LOOK = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """What became of a memory: new, confirmed (known already), superseded (a new version; `before` is what it said).
-
-    `refused`: it looks like a prompt injection and was not kept.
-    """
-
-    action: Literal["new", "confirmed", "superseded", "refused"]
-    entry: MemoryEntry | None
-    before: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.action}: {self.entry.uri if self.entry else 'nothing kept'}"
 
 
 class GrowthMemory:
@@ -77,8 +40,8 @@ class GrowthMemory:
 
     def __init__(self, hub: KnowHub, journal: Journal, agent_id: str, config: LabConfig) -> None:
         self.agent_id, self.config = agent_id, config
-        self._hub, self._journal, self._lock = hub, journal, threading.RLock()
-        self._catalogue = Catalogue(hub, agent_id)
+        self._hub, self._journal, self._catalogue = hub, journal, Catalogue(hub, agent_id)
+        self._keeping, self._reading = Keeping(hub, journal, self._catalogue, agent_id), Reading(journal)
 
     @classmethod
     def open(
@@ -155,66 +118,7 @@ class GrowthMemory:
                 raise DataError("remember", uri, f"an address of agent {self.agent_id}")
             if type is not None and kind != type:
                 raise DataError("remember", uri, f"an address of a {type}")
-        return self._keep(found, session, tuple(evidence), uri)
-
-    def _keep(self, found: ExtractedMemory, session: str, evidence: Sequence[int], uri: str = "") -> Remembered:
-        with self._lock:
-            return self._kept(found, session, evidence, uri)
-
-    def _kept(self, found: ExtractedMemory, session: str, evidence: Sequence[int], uri: str) -> Remembered:
-        target = uri or uri_of(self.agent_id, found.type, found.category, found.name or name_of(found.content))
-        known = self._catalogue.at(target) or (self._corrected(found) if found.correction else None)
-        place = f"{session}#{','.join(map(str, evidence))}" if session or evidence else ""
-        if known is None:
-            entry = self._create(found, target, place)
-            if same_form(entry.content) == same_form(found.content):
-                return self._noted("new" if entry.version == 1 else "confirmed", entry, session)
-            known = entry  # another process was quicker with other words
-        if known.status == "live" and same_form(known.content) == same_form(found.content):
-            return self._noted("confirmed", known, session)
-        types = (found.type, CORRECTION)
-        source = replace(known.source, name=session, message_id=place)
-        new = self._hub.revise(
-            known.id, task=_title(found), content=found.content, types=types, score=found.importance,
-            source=source,
-        )  # fmt: skip
-        return self._noted("superseded", new, session, known.content)
-
-    def _create(self, found: ExtractedMemory, target: str, place: str) -> Entry:
-        session = place.rpartition("#")[0]
-        types = (found.type, CORRECTION) if found.correction else (found.type,)
-        saved = self._hub.save(
-            task=_title(found), content=found.content, types=types, score=found.importance,
-            scopes=[f"{PRIVATE}{self.agent_id}"], owner=owner_of(self.agent_id, found.type), key=f"memory {target}",
-            source={"name": session, "category": "memory", "urls": [target], "agent_id": self.agent_id,
-                    "message_id": place},
-        )  # fmt: skip
-        entry = self._hub.get(saved.id)
-        if entry is None:
-            raise DataError(f"memory {target}", "an entry that vanished", "one that was saved", "verify the store")
-        return entry
-
-    def _corrected(self, found: ExtractedMemory) -> Entry | None:
-        """The live memory that a correction speaks of: of the same type, near, and on the same matter.
-
-        Near alone is not enough: what is replaced by mistake is found in the history only.
-        """
-        hits = self._hub.search(
-            found.content[:_QUESTION], top_k=_LOOK, min_score=1, types=[found.type], agent=self.agent_id,
-            scopes=[f"{PRIVATE}{self.agent_id}"], min_similarity=self.calibration.cosine(_SURE),
-        )  # fmt: skip
-        owner = owner_of(self.agent_id, found.type)
-        same = [each.entry for each in hits if common_matter(found.content, each.entry.content) >= _MATTER]
-        return next((each for each in same if each.owner == owner), None)
-
-    def _noted(
-        self, action: Literal["new", "confirmed", "superseded"], entry: Entry, session: str, before: str = ""
-    ) -> Remembered:
-        memory = entry_of(entry)
-        self._journal.add([Event(action, memory.type, entry.id, session)])
-        return Remembered(action, memory, before)
-
-    # --- learning -------------------------------------------------------------------------------------------------
+        return self._keeping.keep(found, session, tuple(evidence), uri)
 
     def extract(
         self,
@@ -222,53 +126,38 @@ class GrowthMemory:
         *,
         session: str = "",
         extractor: str = "rules",
+        layers: bool = True,
         **options: Any,
     ) -> list[Remembered]:
-        """Keep what a conversation teaches, and the conversation itself in its three layers.
+        """Keep what a conversation teaches, and (`layers`) the conversation itself in its three layers.
 
         Of a `session` that was read before only the new messages are looked at; read again whole, nothing changes.
         `extractor`: `rules`, or `litellm:<model>` with the options of `models.complete` (`cassette`, `api_key`, …).
         """
         read = [redacted(message_of(each, f"messages[{number}]")) for number, each in enumerate(messages)]
-        start = self._start(session, read)
-        found = MemoryExtractor(extractor, **options).extract(read, start=start)
+        start, finder = self._reading.start(session, read), MemoryExtractor(extractor, **options)
+        found = finder.extract(read, start=start) if start < len(read) else []
         least = self.config.extraction.min_importance
-        kept = [self._learned(each, session) for each in found if each.importance >= least]
-        if session and start < len(read):
-            self._keep_session(session, read, start, [each.entry for each in kept if each.entry])
-            self._journal.mark(session, len(read), _digest(read))
+        kept = [self._keeping.learn(each, session) for each in found if each.importance >= least]
+        if session:
+            self._reading.mark(session, read)
+        if session and layers:
+            self._keep_layers(session, read)
         return kept
 
-    def _start(self, session: str, read: Sequence[Message]) -> int:
-        """The first message that is new; 0 where the conversation is not the one that was read (a reset)."""
-        count, digest = self._journal.seen(session) if session else (0, "")
-        return count if count <= len(read) and _digest(read[:count]) == digest else 0
+    def follow(self, session: str, parent: str) -> None:
+        """A `session` goes on from another one (a fork): what was read of that one is not looked at again."""
+        for place in (str, _layers_of):
+            self._reading.follow(place(session), place(parent))
 
-    def _learned(self, found: ExtractedMemory, session: str) -> Remembered:
-        if self._hub.suspicious(found.content):
-            self._journal.add([Event("refused", found.type, "", session)])
-            return Remembered("refused", None, found.content)
-        return self._keep(found, session, found.evidence)
-
-    def _keep_session(self, session: str, read: Sequence[Message], start: int, kept: Sequence[MemoryEntry]) -> None:
-        for name, text in parts_of_raw(read, start):
-            self._put_layer(session, f"raw/{name}", text)
-        self._put_layer(session, "summary", summary_of(read, kept))
-        words = keywords_of(transcript_of([each for each in read if each.role in ("user", "assistant")]), 12)
-        self._put_layer(session, "keywords", " ".join(words) or "-")
-
-    def _put_layer(self, session: str, layer: str, text: str) -> None:
-        target = uri_of(self.agent_id, "session", session, layer)
-        known = self._catalogue.at(target)
-        if known is None:
-            saved = self._hub.save(
-                task=excerpt(target, _TASK), content=text, types=["session"], score=1, key=f"memory {target}",
-                scopes=[f"{PRIVATE}{self.agent_id}"], owner=owner_of(self.agent_id, "session"),
-                source={"name": session, "category": "session", "urls": [target], "agent_id": self.agent_id},
-            )  # fmt: skip
-            known = self._hub.get(saved.id)
-        if known is not None and known.content != text:
-            self._hub.revise(known.id, content=text)
+    def _keep_layers(self, session: str, read: Sequence[Message]) -> None:
+        place = _layers_of(session)
+        start = self._reading.start(place, read)
+        if start < len(read):
+            own = [each for each in self._catalogue.live() if each.source.name == session]
+            kept = [entry_of(each) for each in own if each.types[0] in RETRIEVED]
+            keep_layers(self._keeping, self.agent_id, session, read, start, kept)
+            self._reading.mark(place, read)
 
     # --- looking up -----------------------------------------------------------------------------------------------
 
@@ -297,7 +186,7 @@ class GrowthMemory:
         if entry is not None:
             return self._memories([entry])[0]
         parts = self._memories(self._catalogue.under(f"{uri}/"))
-        return _joined(uri, parts) if uri.endswith("/raw") and parts else None
+        return joined(uri, parts) if uri.endswith("/raw") and parts else None
 
     def history(self, uri: str) -> list[MemoryEntry]:
         """Every version of the memory at an address, oldest first."""
@@ -315,39 +204,12 @@ class GrowthMemory:
         if not query.strip():
             return Retrieval(query, ())
         settings = self.config.growth
-        found = self._hits(query, history)
-        answered = bool(found)
-        known = {each.entry.id for each in found}
-        if settings.standing:
-            found += [each for each in self._standing() if each.entry.id not in known]
-        chosen = within_budgets(query, ranked(found, settings), settings)
+        found = hits(self._hub, self.agent_id, query, history, settings)
+        always = standing(self._catalogue, found) if settings.standing else []
+        chosen = within_budgets(query, [*found, *always], settings)
         events = [Event("accessed", each.entry.type, each.entry.id, session) for each in chosen.memories]
-        self._journal.add([*events, Event("question", "", name_of(query), session, float(answered))])
+        self._journal.add([*events, Event("question", "", name_of(query), session, float(bool(found)))])
         return chosen
-
-    def _hits(self, query: str, history: Sequence[str]) -> list[Recalled]:
-        hits = self._hub.search(
-            query[:_QUESTION], top_k=_LOOK * self.config.growth.max_results, min_score=1, types=RETRIEVED,
-            scopes=[f"{PRIVATE}{self.agent_id}"], agent=self.agent_id, history=history, include_flagged=False,
-            min_similarity=self._least(),
-        )  # fmt: skip
-        level = self.calibration.level
-        return [
-            Recalled(entry_of(each.entry), each.similarity, level(each.similarity), each.score, each.why)
-            for each in hits
-        ]
-
-    def _standing(self) -> list[Recalled]:
-        return [
-            Recalled(memory, 0.0, 0.0, 0.0, "how to answer, whatever is asked", asked=False)
-            for memory in map(entry_of, self._catalogue.standing())
-            if not memory.flagged
-        ]
-
-    def _least(self) -> float:
-        """The lowest cosine that counts."""
-        settings = self.config.growth
-        return self.calibration.cosine(settings.min_similarity) if settings.calibrated else settings.min_similarity
 
     def inject(self, query: str, *, history: Sequence[str] = (), session: str = "") -> Injected:
         """The block for the prompt of a message: sections in the safe frame; empty when growth is off."""
@@ -370,17 +232,6 @@ class GrowthMemory:
         return GrowthTracker(tuple(self._journal.events()), tuple(self.entries()), by)
 
 
-def _title(found: ExtractedMemory) -> str:
-    return ABOUT.get(found.name) or excerpt(found.content, _TASK)
-
-
-def _digest(messages: Sequence[Message]) -> str:
-    """What tells whether a conversation is the one that was read."""
-    said = json.dumps([[each.role, each.text] for each in messages], ensure_ascii=False)
-    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _joined(uri: str, parts: Sequence[MemoryEntry]) -> MemoryEntry:
-    """The parts of a conversation as one memory, in their order."""
-    ordered = sorted(parts, key=lambda each: [int(n) for n in each.uri.rpartition("/")[2].split("-")])
-    return replace(ordered[0], uri=uri, content="\n".join(each.content for each in ordered))
+def _layers_of(session: str) -> str:
+    """The name under which it is noted how far a conversation's layers go."""
+    return f"layers of {session}"

@@ -1,11 +1,12 @@
 """Found memories in, those that go into the prompt out: ranked, unlike one another, within the budget of their type.
 
 Rank = what the search says + recency_weight · 2^(-age / half_life) + importance_weight · (importance - 1) / 4
-       - diversity · likeness to a memory that is chosen already (share of common words).
+       - diversity · likeness to a memory that is kept already (share of common words).
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -38,6 +39,11 @@ class Recalled:
     def tokens(self) -> int:
         """Tokens of its line."""
         return count_tokens(f"{self.line}\n")
+
+    @property
+    def least_tokens(self) -> int:
+        """Tokens that its line has at least, without counting them: none reaches over a space into the next word."""
+        return len(self.entry.content.split()) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +78,54 @@ def budgets(config: GrowthConfig) -> Mapping[MemoryType, int]:
     return {kind: min(given[kind], config.max_tokens) for kind in (*RETRIEVED, "session")}
 
 
-# After so many times the memories that may be kept it does not matter any more what is like what.
-_UNLIKE = 2
+def within_budgets(
+    query: str, found: Sequence[Recalled], config: GrowthConfig, moment: datetime | None = None
+) -> Retrieval:
+    """Keep, the highest rank first, what fits into the budget of its type and into `max_results`.
 
-
-def ranked(found: Sequence[Recalled], config: GrowthConfig, moment: datetime | None = None) -> list[Recalled]:
-    """The memories in the order in which they are chosen; each costs what is like it its rank."""
-    when = moment or datetime.now(UTC)
-    waiting = [replace(each, score=each.score + _own_rank(each.entry, config, when)) for each in found]
-    said = {each.entry.id: frozenset(words(each.entry.content)) for each in waiting} if config.diversity else {}
-    likeness = dict.fromkeys(said, 0.0)
-    chosen: list[Recalled] = []
+    Each one kept costs what is like it its rank; of the rest, the reason is said. Ranks only fall, so the likeness of
+    a memory is looked at when its turn comes, not before.
+    """
+    when, limits = moment or datetime.now(UTC), budgets(config)
+    ranked = [replace(each, score=each.score + _own_rank(each.entry, config, when)) for each in found]
+    waiting = sorted((*_order(each, 0.0), number) for number, each in enumerate(ranked))
+    left, costs, seen = dict(limits), [0.0] * len(ranked), [0] * len(ranked)
+    kept: list[Recalled] = []
+    dropped: list[Dropped] = []
+    said: list[frozenset[str]] = []
+    spoken: dict[int, frozenset[str]] = {}
     while waiting:
-        best = max(waiting, key=lambda each: _order(each, config.diversity * likeness.get(each.entry.id, 0.0)))
-        waiting.remove(best)
-        chosen.append(best)
-        for each in waiting if said and len(chosen) <= _UNLIKE * config.max_results else ():
-            key = each.entry.id
-            likeness[key] = max(likeness[key], _common(said[key], said[best.entry.id]))
-    return chosen
+        number = waiting.pop()[-1]
+        each = ranked[number]
+        kind, room = each.entry.type, left[each.entry.type]
+        excused = each.entry.correction and room == limits[kind]  # the newest correction is cut short instead
+        if len(kept) == config.max_results:
+            dropped.append(Dropped(each.entry, f"more than {config.max_results} memories"))
+            continue
+        if each.least_tokens > room and not excused:
+            dropped.append(Dropped(each.entry, _too_long(f"at least {each.least_tokens}", room, kind)))
+            continue
+        if config.diversity and number not in spoken:
+            spoken[number] = frozenset(words(each.entry.content))
+        likeness = max((_common(spoken[number], other) for other in said[seen[number] :]), default=0.0)
+        seen[number] = len(said)
+        if config.diversity * likeness > costs[number]:
+            costs[number] = config.diversity * likeness
+            insort(waiting, (*_order(each, costs[number]), number))
+            continue
+        tokens = each.tokens
+        if tokens > room and not excused:
+            dropped.append(Dropped(each.entry, _too_long(str(tokens), room, kind)))
+            continue
+        left[kind] = max(room - tokens, 0)
+        kept.append(each)
+        if config.diversity:
+            said.append(spoken[number])
+    return Retrieval(query, tuple(kept), tuple(dropped))
+
+
+def _too_long(tokens: str, room: int, kind: MemoryType) -> str:
+    return f"{tokens} tokens, {room} left of the {kind} budget"
 
 
 def _order(each: Recalled, cost: float) -> tuple[bool, str, float, str]:
@@ -114,23 +149,5 @@ def _time(text: str, otherwise: datetime) -> datetime:
 
 
 def _common(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one or other else 0.0
-
-
-def within_budgets(query: str, found: Sequence[Recalled], config: GrowthConfig) -> Retrieval:
-    """Keep, in order, what fits into the budget of its type and into `max_results`; say why the rest does not."""
-    left = dict(budgets(config))
-    kept: list[Recalled] = []
-    dropped: list[Dropped] = []
-    for each in found:
-        kind = each.entry.type
-        if len(kept) == config.max_results:
-            dropped.append(Dropped(each.entry, f"more than {config.max_results} memories"))
-            continue
-        tokens = each.tokens
-        if tokens > left[kind] and not (each.entry.correction and left[kind] == budgets(config)[kind]):
-            dropped.append(Dropped(each.entry, f"{tokens} tokens, {left[kind]} left of the {kind} budget"))
-        else:
-            left[kind] = max(left[kind] - tokens, 0)
-            kept.append(each)
-    return Retrieval(query, tuple(kept), tuple(dropped))
+    both = len(one & other)
+    return both / (len(one) + len(other) - both) if both else 0.0

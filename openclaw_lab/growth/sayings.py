@@ -225,6 +225,11 @@ def statement_to_remember(sentence: str) -> bool:
     return found is not None and found.kind == "remember"
 
 
+def asks_to_remember(text: str) -> bool:
+    """Whether a message of a user asks for something to be remembered, whatever else it says."""
+    return any(statement_to_remember(each) for each in sentences(own_words(text)))
+
+
 def _saying(clause: str, later: bool, only_asked: bool) -> Saying | None:
     found = statement(clause, later=later)
     if found is not None and found.kind == "remember":

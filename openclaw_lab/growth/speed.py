@@ -21,6 +21,8 @@ from openclaw_lab.knowhub.entry import PRIVATE, Source
 from openclaw_lab.knowhub.speed import bare_search, cpu, item, random_rows
 
 _AGENT = "bench"
+# Characters of a memory: the bundled dialogues' memories have 35 in the middle, and 91 at most.
+_LENGTH = 45
 
 
 def retrieval_cost(words: Sequence[str], memories: int = 50_000, questions: int = 30) -> tuple[float, float]:
@@ -44,7 +46,7 @@ def _fill(memory: GrowthMemory, vectors: Vectors, words: Sequence[str], chance: 
     for start in range(0, len(vectors), 10_000):
         with memory._hub._writing() as batch:
             for number in range(start, min(start + 10_000, len(vectors))):
-                made, _ = draft(item(words, chance, number), lambda _: False)
+                made, _ = draft(item(words, chance, number, _LENGTH), lambda _: False)
                 kind = RETRIEVED[number % len(RETRIEVED)]
                 source = Source(urls=(uri_of(_AGENT, kind, "bench", name_of(made.content)),), agent_id=_AGENT)
                 entry = dataclasses.replace(

@@ -6,20 +6,25 @@ Vectors are searched exactly (FAISS flat inner product over rows of length 1, so
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openclaw_lab.knowhub.columns import Column
 from openclaw_lab.knowhub.embed import Vectors
 from openclaw_lab.knowhub.facts import Facts, Mask
 from openclaw_lab.knowhub.lexical import Bm25
-from openclaw_lab.knowhub.ranking import lift, shared_words
+from openclaw_lab.knowhub.ranking import SAME_WORDS, lift, shared_words
 from openclaw_lab.knowhub.store import Row
 
 # Rows of earlier texts that may stay before the index is built again, and their share.
 _DROPPED, _SHARE = 1_000, 0.25
+# The share of all rows from which it costs less to take the products of all than to pick.
+_MOST = 0.6
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,59 +154,83 @@ class Index:
     # --- the answers to a query -----------------------------------------------------------------------------------
 
     def search(
-        self, vector: Vectors, terms: list[str], allowed: Mask, count: int, weight: float, balance: float = 0.0
+        self,
+        vector: Vectors,
+        terms: list[str],
+        allowed: Mask,
+        count: int,
+        weight: float,
+        balance: float = 0.0,
+        least: float = -np.inf,
     ) -> list[Candidate]:
-        """Rows by cosine of their best piece + `weight` · shared words + `balance` · the lift of their language."""
-        if count < 1 or not allowed.any():
+        """Rows by cosine of their best piece + `weight` · shared words + `balance` · the lift of their language.
+
+        Every allowed row is scored: one pass over the vectors, array arithmetic after it. Of the first `count`, those
+        whose cosine is below `least` are left out, unless they share many words with the query.
+        """
+        rows = np.flatnonzero(allowed)
+        if count < 1 or not len(rows):
             return []
-        shared = self._words.scores(terms) if weight else np.zeros(len(allowed), dtype=np.float32)
-        possible = self._words.possible(terms) if weight else 0.0
-        groups = [each & allowed for each in self.facts.languages()] if balance else [allowed]
-        found = [self._blended(vector, group, shared, possible, count, weight) for group in groups]
-        found = [each for each in found if each]
-        raised = lift(np.array([each[0].blend for each in found]), balance) if balance else np.zeros(len(found))
-        ids = self.facts.ids
-        lifted = [
-            (-each.blend - float(up), ids[each.row], each) for of, up in zip(found, raised, strict=True) for each in of
-        ]
-        return [replace(each, blend=-blend) for blend, _, each in sorted(lifted, key=_place)[:count]]
+        similar = self._cosines(vector.reshape(-1), rows)
+        shared = np.zeros(len(rows), dtype=np.float32)
+        if weight:
+            shared = shared_words(self._taken(self._words.scores(terms), rows), self._words.possible(terms))
+        blend = similar + weight * shared
+        places = self._highest(blend, rows, count, balance)
+        columns = (each[places].tolist() for each in (rows, blend, similar, shared))
+        return [Candidate(*each) for each in zip(*columns, strict=True) if each[2] >= least or each[3] > SAME_WORDS]
 
-    def _blended(
-        self, vector: Vectors, allowed: Mask, shared: Vectors, possible: float, count: int, weight: float
-    ) -> list[Candidate]:
-        """The best of some rows: those with the nearest pieces and those with the weightiest common words."""
-        similar = self._similar(vector, None if allowed.all() else allowed, count)
-        rows = np.flatnonzero(shared * allowed)
-        if len(rows) > count:
-            rows = rows[np.argpartition(shared[rows], -count)[-count:]]
-        similar |= self._similarities(vector, [row for row in rows.tolist() if row not in similar])
-        found = []
-        for row, similarity in similar.items():
-            words = shared_words(float(shared[row]), possible)
-            found.append(Candidate(row, similarity + weight * words, similarity, words))
-        return sorted(found, key=self._order)[:count]
+    def _taken(self, column: NDArray[Any], rows: Rows) -> NDArray[Any]:
+        """Some rows of a column, in their order; most often they are all there are."""
+        return column if len(rows) == len(column) else column[rows]
 
-    def _order(self, found: Candidate) -> tuple[float, str]:
-        return -found.blend, self.facts.ids[found.row]
+    def _highest(self, blend: Scores, rows: Rows, count: int, balance: float) -> list[int]:
+        """The places of the highest scores, best first; of equal ones the lower id comes first.
+
+        What makes up for a language's being behind is added to the scores of its first rows, which are all that matter.
+        """
+        chinese = self._taken(self.facts.languages()[0], rows)
+        groups = [own for each in (chinese, ~chinese) if len(own := np.flatnonzero(each))]
+        first = [_largest_of(blend, each, count) for each in groups]
+        raised = lift(np.array([blend[each].max() for each in first]), balance)
+        for each, up in zip(first, raised, strict=True):
+            blend[each] += up
+        places, ids = np.concatenate(first), self.facts.ids
+        found = zip((-blend[places]).tolist(), rows[places].tolist(), places.tolist(), strict=True)
+        return [place for _, _, place in sorted((less, ids[row], place) for less, row, place in found)[:count]]
+
+    def _cosines(self, vector: Vectors, rows: Rows) -> Scores:
+        """The cosine of each of some rows with a vector: that of its best piece."""
+        firsts = self._first_piece.values
+        if len(rows) >= _MOST * len(firsts):
+            products = self._products(vector)
+            best = products if len(products) == len(firsts) else np.maximum.reduceat(products, firsts)
+            cosines = self._taken(best, rows).astype(np.float64)
+        else:
+            sizes = np.append(firsts[1:], self.pieces)[rows] - firsts[rows]
+            ends = np.cumsum(sizes)
+            products = self._products(vector, np.arange(ends[-1]) + np.repeat(firsts[rows] - ends + sizes, sizes))
+            cosines = np.maximum.reduceat(products, ends - sizes).astype(np.float64)
+        return np.minimum(cosines, 1.0, out=cosines)
+
+    def _products(self, vector: Vectors, pieces: Rows | None = None) -> Vectors:
+        """The inner products of some pieces, or of all, with a vector: FAISS's own, without a heap of the best."""
+        import faiss
+
+        bare: Any = faiss
+        found = np.empty(self.pieces if pieces is None else len(pieces), dtype=np.float32)
+        asked = np.ascontiguousarray(vector, dtype=np.float32)
+        given = bare.swig_ptr(found), bare.swig_ptr(asked), self._faiss.get_xb()
+        if pieces is None:
+            bare.fvec_inner_products_ny(*given, self.dimension, len(found))
+        else:
+            bare.fvec_inner_products_by_idx(*given, bare.swig_ptr(pieces), self.dimension, 1, len(found))
+        return found
 
     def vectors_of(self, entry_id: str) -> Vectors:
         """The vectors of an entry's pieces, the whole first."""
         start, end = self._span(self.facts.row_of[entry_id])
         return np.array(self._matrix()[start:end])
-
-    def _similar(self, vector: Vectors, allowed: Mask | None, count: int) -> dict[int, float]:
-        """The rows with the nearest pieces; a long text's many pieces do not crowd out other rows."""
-        rows, single = self._row_of_piece.values, self.pieces == len(self.facts)
-        mask = allowed if allowed is None or single else allowed[rows]
-        wanted = count
-        while True:
-            found = self._search(vector.reshape(1, -1), mask, wanted)
-            similar: dict[int, float] = {}
-            for piece, similarity in found:
-                similar.setdefault(int(rows[piece]), similarity)
-            if len(similar) >= count or len(found) < wanted:
-                return similar
-            wanted *= 4
 
     def _search(
         self, vector: Vectors, allowed: Mask | None, count: int, least: float = -np.inf
@@ -223,17 +252,6 @@ class Index:
         pairs = zip(found[0].tolist(), similarity[0].tolist(), strict=True)
         return [(piece, min(cosine, 1.0)) for piece, cosine in pairs if piece >= 0 and cosine >= least]
 
-    def _similarities(self, vector: Vectors, rows: list[int]) -> dict[int, float]:
-        """The cosines of some rows with a vector, each of its best piece."""
-        spans = [self._span(row) for row in rows]
-        if not spans:
-            return {}
-        pieces = np.concatenate([np.arange(start, end) for start, end in spans])
-        cosines = self._matrix()[pieces] @ vector.reshape(-1)
-        starts = np.cumsum([0, *(end - start for start, end in spans[:-1])])
-        best = np.minimum(np.maximum.reduceat(cosines, starts), 1.0)
-        return dict(zip(rows, best.tolist(), strict=True))
-
     def _span(self, row: int) -> tuple[int, int]:
         """The pieces of a row: from, to."""
         starts = self._first_piece.values
@@ -249,8 +267,13 @@ class Index:
         return flat.reshape(self.pieces, self.dimension)
 
 
-def _place(found: tuple[float, str, Candidate]) -> tuple[float, str]:
-    return found[:2]
+def _largest_of(scores: Scores, places: Rows, count: int) -> Rows:
+    """Those of some places with the highest scores, in no order; with the last of them, all that equal it."""
+    if len(places) <= count:
+        return places
+    own = scores[places]
+    kept: Rows = places[own >= np.partition(own, -count)[-count]]
+    return kept
 
 
 def _largest(scores: Vectors, count: int) -> Any:

@@ -23,7 +23,7 @@ from openclaw_lab.knowhub.entry import MAX_TASK, Case, Entry
 from openclaw_lab.knowhub.evolve import evolved, evolved_by
 from openclaw_lab.knowhub.extract import extract_items
 from openclaw_lab.knowhub.index import Candidate, Index
-from openclaw_lab.knowhub.ranking import SAME_WORDS, embed_entries, embed_queries, query_words
+from openclaw_lab.knowhub.ranking import embed_entries, embed_queries, query_words
 from openclaw_lab.knowhub.store import Store
 from openclaw_lab.knowhub.undo import undo
 from openclaw_lab.messages import Message
@@ -248,9 +248,8 @@ class KnowHub:
                 include_flagged=include_flagged,
             )
             weights = (settings.lexical_weight, settings.language_balance)
-            found = self._index.search(vector, terms, allowed, max(count * 4, 20), *weights)
             least = settings.min_similarity if min_similarity is None else min_similarity
-            return self._hits([each for each in found if each.similarity >= least or each.lexical > SAME_WORDS], count)
+            return self._hits(self._index.search(vector, terms, allowed, max(count * 4, 20), *weights, least), count)
 
     def _hits(self, found: Sequence[Candidate], count: int) -> list[Hit]:
         """The best of what was found, quality counted in; only these are read from the store."""
@@ -258,9 +257,10 @@ class KnowHub:
         weight = self.config.quality_weight / 5
         scored = [(each.blend + weight * (good - 3), each, good) for each, good in zip(found, qualities, strict=True)]
         scored.sort(key=lambda part: -part[0])
-        hits = []
+        ids, hits = self._index.facts.ids, []
+        entries = self._store.get_many([ids[each.row] for _, each, _ in scored[:count]])
         for score, each, quality in scored[:count]:
-            entry = self._store.get(self._index.facts.ids[each.row])
+            entry = entries.get(ids[each.row])
             words = f", shared words {each.lexical:.2f}" if each.lexical else ""
             why = f"similarity {each.similarity:.2f}{words}, quality {quality:.1f}"
             if entry is not None:

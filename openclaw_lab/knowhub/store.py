@@ -152,6 +152,11 @@ class Store:
         found = self._read("SELECT body FROM entries WHERE id = ?", (entry_id,))
         return entry_of(found[0][0]) if found else None
 
+    def get_many(self, ids: Iterable[str]) -> dict[str, Entry]:
+        """The current versions of some entries, by id; those that there are."""
+        query = "SELECT id, body FROM entries WHERE id IN (SELECT value FROM json_each(?))"
+        return {key: entry_of(body) for key, body in self._read(query, (json.dumps(list(ids)),))}
+
     def history(self, entry_id: str) -> list[tuple[str, Entry]]:
         """Every version of an entry with the action that made it, oldest first."""
         return [(action, entry_of(body)) for action, body in self._read(HISTORY[self._old()], (entry_id, entry_id))]
