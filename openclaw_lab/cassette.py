@@ -72,6 +72,9 @@ class Cassette:
         whole = found[: found.rfind(b"\n") + 1]
         self._read += len(whole)
         damaged = sum(not self._take(line) for line in whole.split(b"\n") if line.strip())
+        if damaged and not self._known:  # somebody's file of another kind: nothing is to be appended to it
+            self._read = 0
+            raise DataError(str(self.path), "no answer of a model in it", "a cassette, or a new file", "name another")
         if damaged:
             warnings.warn(DataWarning(f"{self.path}: {damaged} damaged lines; left out"), stacklevel=4)
 

@@ -217,7 +217,7 @@ class GrowthConfig(Section):
     enabled: bool = knob(True, "put memories into the prompt; off, not a byte of it changes")
     learn: str = knob(
         "agent_end",
-        "when an agent keeps what a conversation teaches: never, after each turn, or before context is dropped",
+        "when an agent keeps what is taught: never, after each turn, or before context is dropped (requests: at once)",
         choices=("off", "agent_end", "before_compaction"),
     )
     max_tokens: int = knob(500, "tokens of memory in a prompt", unit="tokens", low=0, high=100_000)
@@ -361,7 +361,7 @@ class LabConfig:
         """From a file (a Path, or a string that does not start with `{`) or from JSON text."""
         is_text = isinstance(source, str) and source.lstrip().startswith("{")
         where = "configuration" if is_text else str(source)
-        text = str(source) if is_text else read_text(Path(source))
+        text = str(source) if is_text else read_text(source)
         try:
             values = json.loads(text)
         except json.JSONDecodeError as error:

@@ -21,12 +21,14 @@ def bundled(name: str) -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent / name
 
 
-def read_text(path: Path) -> str:
+def read_text(path: str | Path) -> str:
     """A whole UTF-8 file (a byte-order mark is dropped); anything else is one DataError."""
     try:
-        data = path.read_bytes()
+        data = Path(path).read_bytes()
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise unreadable(Path(path), error) from None
+    except (TypeError, ValueError):  # no path at all, or one with a NUL
+        raise DataError("file", f"a {type(path).__name__}: {str(path)[:40]}", "the path of a file") from None
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -94,6 +94,11 @@ def _jieba() -> Callable[[str], list[str]]:
     return cut
 
 
+def whole_text(text: str) -> str:
+    """The text as UTF-8 can hold it: halves of surrogate pairs, as a terminal may give, become U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def language(text: str) -> Language:
     """`zh` when two Chinese characters stand against at most one word of another script, else `en`.
 

@@ -567,7 +567,7 @@ def test_what_a_turn_costs_is_measured() -> None:
     from openclaw_lab.agent.speed import turn_costs
 
     costs = turn_costs(5)
-    assert len(costs) == 4
+    assert len(costs) == 5
     assert all(0 < seconds < 0.1 for _, seconds in costs)
 
 

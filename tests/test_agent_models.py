@@ -55,6 +55,16 @@ def test_a_tool_call_over_http(server: Server) -> None:
     assert second["messages"][3]["tool_call_id"] == made["id"] == "call_1"
 
 
+@pytest.mark.parametrize("content", ["import os\n", "一行\n另一行\n", '{"a": 1}\n'])
+def test_a_file_that_is_no_cassette_is_refused_and_stays(tmp_path: Path, content: str) -> None:
+    tape = tmp_path / "笔记.py"
+    tape.write_text(content, "utf-8")
+    for _ in range(2):
+        with pytest.raises(DataError, match="found no answer of a model in it; expected a cassette, or a new file"):
+            agent(cassette=tape).run("你好")
+    assert tape.read_text("utf-8") == content
+
+
 def test_streamed_it_is_the_same_and_text_comes_in_pieces(server: Server) -> None:
     pieces: list[str] = []
     turn = live(server).run("2+3?", on_delta=pieces.append)

@@ -63,7 +63,8 @@ def test_turns_are_listed_taken_back_and_forked(tmp_path: Path) -> None:
     [
         ("/rollback x", "a number of turns"), ("/rollback 9", "a turn to take back"), ("/rollback 0", "turn"),
         ("/step", "did you mean /steps"), ("/remember", "an empty text"), ("/remember x", r"give Agent\(memory="),
-        ("/删除", "a known command"),
+        ("/remember x", "chat --knowledge FOLDER"), ("/fork /tmp", "/fork: found /tmp, a folder; .*/fork /tmp/session"),
+        ("/删除", "a known command"), ("/quti", "did you mean /quit"), ("/STEP", "did you mean /steps"),
     ],
 )  # fmt: skip
 def test_wrong_commands_are_one_line(line: str, said: str) -> None:
@@ -174,15 +175,36 @@ def _stop() -> Any:
     [
         (["--model", "gpt-4"], "litellm:provider/model"), (["--host", "openclaw"], "did you mean"),
         (["--allow", "no-such-program"], "installed"), (["--root", "/nowhere"], "folders that are there"),
+        (["--skills", "/nowhere"], "a folder with skills"), ([" "], "an empty message"),
         (["--plugin", "/nowhere"], "nowhere"), (["--cassette-only"], "the path of one"), (["--config", "nope"], "nope"),
     ],
 )  # fmt: skip
 def test_wrong_use_is_one_line(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["chat", *arguments, "hello"]) == 2
+    assert main(["chat", *arguments, *(["hello"] if arguments != [" "] else [])]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert len(err.splitlines()) == 1
     assert said in err
+
+
+def test_chat_tells_of_skills_and_plugins_that_are_not_used(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "坏的").mkdir()
+    (tmp_path / "坏的" / "SKILL.md").write_text("---\nname: 坏的\n---\n正文", "utf-8")
+    (tmp_path / "空").mkdir()
+    given = ["--skills", str(tmp_path), "--skills", str(tmp_path / "空"), "--plugin", str(tmp_path / "空")]
+    assert main(["chat", *given, "你好"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "agent: You said: 你好\n"
+    lines = err.splitlines()
+    assert [line.split(maxsplit=1)[0] for line in lines] == ["[plugin:空]", "[skill]", "[skill]"]
+    assert "坏的/SKILL.md:1: description: found nothing" in err
+    assert f"{tmp_path / '空'}: found no skill" in err
+    assert "read all the same" not in err
+
+
+@pytest.mark.parametrize("line", ["/HELP", "/Help", " /help "])
+def test_commands_may_be_in_capitals(line: str) -> None:
+    assert "/quit" in str(Commands(agent()).answer(line))
 
 
 def test_chat_remembers_in_a_knowledge_base(

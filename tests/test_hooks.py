@@ -93,7 +93,7 @@ FAULTS: list[tuple[HookName, Any, str]] = [
     ("before_prompt_build", forgets_that_hooks_are_plain, "expected an Injection of text, or None"),
     ("agent_end", forgets_that_hooks_are_plain, "expected no answer"),
     ("agent_end", lambda: None, "TypeError: "),
-    ("agent_end", None, "TypeError: "),
+    ("before_prompt_build", lambda _: Injection("text", None), "expected an Injection of text"),  # type: ignore[arg-type]
 ]
 
 

@@ -74,6 +74,32 @@ def test_search_is_exact(pieces: Sequence[int], count: int) -> None:
             assert [each.similarity for each in found] == pytest.approx([cosine for _, cosine in wanted], abs=1e-5)
 
 
+@pytest.mark.parametrize("balance", [0.0, 0.5])
+@pytest.mark.parametrize("least", [-2.0, 0.4])
+def test_search_is_exact_among_many(balance: float, least: float) -> None:
+    """So many rows that the highest scores are told from a part of them; a language with few rows has its share."""
+    rng, index = np.random.default_rng(8), Index(DIMENSION)
+    texts = ["plain words", "日志重启之后又报错"]
+    rows = [
+        dataclasses.replace(row(rng, f"e{n:05}", n + 1), entry=Entry(f"e{n:05}", "", texts[n % 97 == 0], ("tool",)))
+        for n in range(6_000)
+    ]
+    index.add(rows)
+    chinese = np.arange(len(rows)) % 97 == 0
+    vectors = np.concatenate([each.vectors for each in rows])
+    for vector in unit(rng, 5):
+        found = index.search(vector, ["alpha", "日志"], index.facts.mask(), 20, 0.3, balance, least)
+        words = index._words.scores(["alpha", "日志"])
+        words = words / (words + index._words.possible(["alpha", "日志"]) / 2)
+        cosines = vectors @ vector
+        blend = cosines + 0.3 * words
+        best = np.array([blend[chinese].max(), blend[~chinese].max()])
+        blend += np.where(chinese, *np.minimum(balance * (best.max() - best), 0.2))
+        first = [n for n in np.argsort(-blend, kind="stable")[:20].tolist() if cosines[n] >= least or words[n] > 0.5]
+        assert [each.row for each in found] == first
+        assert [each.blend for each in found] == pytest.approx(blend[first], abs=1e-5)
+
+
 def test_one_long_text_does_not_crowd_out_the_others() -> None:
     rng, index = np.random.default_rng(2), Index(DIMENSION)
     vector = unit(rng, 1)[0]

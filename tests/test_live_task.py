@@ -121,7 +121,11 @@ def test_right_needless_and_repeated_saves_are_told_apart() -> None:
     outcome = run_task("t", task(), lab.LabConfig(), script)
     assert (outcome.saves, outcome.right, outcome.worth, outcome.needless) == (3, 1, 1, 2)
     assert (outcome.searches, outcome.solved, outcome.calls) == (1, True, 3)
-    assert run_task("t", task(), lab.LabConfig(), ["it is fin"]).solved is False
+    assert outcome.reason == "saved needlessly: installing works; saved needlessly: pnpm, since npm fails"
+    missed = run_task("t", task(), lab.LabConfig(), ["it is fin"])
+    assert missed.solved is False
+    assert missed.reason.startswith("not saved: ")
+    assert missed.reason.endswith("; the answer does not say: done")
 
 
 def test_what_is_found_is_safe_for_a_prompt() -> None:
@@ -192,8 +196,8 @@ def test_settings_are_compared_task_by_task() -> None:
     off = lab.evaluate(*WORDS, lab.LabConfig().with_({"reminders.policy": "off"}))
     on = lab.evaluate(*WORDS, lab.LabConfig())
     frame = lab.compare({"off": off, "event": on}).frame.set_index("metric")
-    assert frame.loc["right", "difference"] > 0.3
-    assert frame.loc["right", "p"] < 0.05
+    assert frame.loc["right_saves", "difference"] > 0.3
+    assert frame.loc["right_saves", "p"] < 0.05
     assert set(frame["kind"]) == {"simulated"}
 
 
@@ -202,7 +206,7 @@ def test_draws_are_the_same_under_every_setting() -> None:
     low = lab.evaluate(*WORDS, lab.LabConfig(), behaviour={"p0": 0.4}).frame
     high = lab.evaluate(*WORDS, lab.LabConfig(), behaviour={"p0": 0.8}).frame
     assert (high["searches"] >= low["searches"]).all()
-    assert (high["right"] >= low["right"]).all()
+    assert (high["right_saves"] >= low["right_saves"]).all()
 
 
 def test_over_http_and_again_from_the_cassette(tmp_path: Path) -> None:

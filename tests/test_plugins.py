@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import gc
 import logging
 import shutil
@@ -15,6 +16,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from plugged import plugin, registering
 
+from openclaw_lab.agent.agent import Agent
+from openclaw_lab.agent.models import calls
 from openclaw_lab.errors import PluginError
 from openclaw_lab.plugins.hooks import HookEvent
 from openclaw_lab.plugins.loader import load_plugins
@@ -78,6 +81,96 @@ def test_a_source_that_is_not_there(tmp_path: Path) -> None:
         load_plugins(tmp_path / "x.py")
     with pytest.raises(PluginError, match="found a int; expected a folder, an entry or a function"):
         load_plugins(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ((), "found no plugin; expected openclaw.plugin.json in it, or in folders in it"),
+        (("读我.txt",), "found no plugin; expected openclaw.plugin.json"),
+        (("plugin.py",), "found plugin.py and no plugin"),
+        (("天气/plugin.json",), "found 天气/plugin.json and no plugin"),
+    ],
+)
+def test_a_folder_without_a_plugin_is_told(tmp_path: Path, files: tuple[str, ...], said: str) -> None:
+    folder = tmp_path / "插件"
+    for each in files:
+        (folder / each).parent.mkdir(parents=True, exist_ok=True)
+        (folder / each).touch()
+    folder.mkdir(exist_ok=True)
+    for reports in (
+        load_plugins(folder).reports,
+        plugin_status([folder], run=False),
+        Agent(plugins=[folder]).plugin_reports,
+    ):
+        assert [str(each) for each in reports] == [
+            f"[plugin:插件] disabled: {folder}: {reports[0].reason.partition(': ')[2]}"
+        ]
+        assert said in str(reports[0])
+        assert reports[0].fault
+    plugins = load_plugins(folder)
+    plugin(folder, "新", "def register(api): pass")
+    plugins.reload()
+    assert str(plugins) == "[plugin:新] loaded (tools: none)"
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_plugin_may_be_chinese_but_for_its_tools(tmp_path: Path, alone: bool) -> None:
+    code = """
+        from openclaw_lab.plugins.sdk import *
+        def look_up(城市: str) -> str:
+            "查询天气。"
+            return f"{城市}：晴"
+        def register(api):
+            api.register_tool(look_up)
+            api.register_service("缓存", start=lambda: None)
+            api.on("before_prompt_build", lambda event: "请记得保存。")
+    """
+    folder = plugin(
+        tmp_path / "插件 目录", "天气查询", code, "look_up", name="天气", description="查询天气", version="一"
+    )
+    plugins = load_plugins(folder.parent, isolated=alone)
+    assert str(plugins) == "[plugin:天气查询] loaded (tools: look_up; services: 缓存)"
+    agent = Agent([calls(("look_up", {"城市": "北京"})), "好"], plugins=[plugins], id="会话", agent_id="主")
+    turn = agent.run("天气怎么样？")
+    assert turn.messages[2].text == "北京：晴"
+    assert [each.injection.text for each in turn.injections if each.injection] == ["请记得保存。"]
+    plugins.stop()
+
+
+# A host's config, and what is said of it: as an error where it starts with "config: ", else in the plugin's line.
+CONFIGS: list[tuple[dict[str, Any], str]] = [
+    ({"plugins": {"entires": {}}}, "config: plugins.entires: expected a name that a host takes; did you mean entries?"),
+    ({"plugins": {"denny": []}}, "config: plugins.denny: expected a name that a host takes; did you mean deny?"),
+    ({"plugin": {}}, "config: plugin: expected plugins, as in openclaw.json"),
+    ({"entries": {"天气": {}}}, "config: entries: expected plugins, as in openclaw.json; plugins: {entries: "),
+    ({"plugins": 5}, "config: plugins: found a number; expected an object"),
+    ({"plugins": {"enabled": 0}}, "disabled: config: plugins.enabled: found a number; expected true or false"),
+    (
+        {"plugins": {"entries": {"天气": {"enabled": "false"}}}},
+        "disabled: config: plugins.entries.天气.enabled: found a string; expected true or false",
+    ),
+    (
+        {"plugins": {"entries": {"天气": {"confg": {}}}}},
+        "config: plugins.entries.天气.confg: not read, OpenClaw does not start; did you mean config?",
+    ),
+    ({"天气": {"key": 1}}, "config: 天气: not read; settings belong into plugins.entries.天气.config"),
+    ({"plugins": {"installs": {}, "entries": {"别的": {}}}}, "[plugin:天气] loaded (tools: none)"),
+    ({"agents": {}, "gateway": {}}, "[plugin:天气] loaded (tools: none)"),
+]
+
+
+@pytest.mark.parametrize(("config", "said"), CONFIGS, ids=[row[1][:40] for row in CONFIGS])
+def test_what_of_a_config_is_not_read_is_told(tmp_path: Path, config: dict[str, Any], said: str) -> None:
+    plugin(tmp_path, "天气", "def register(api): pass")
+    if said.startswith("config: ") and "not read" not in said:
+        with pytest.raises(PluginError) as caught:
+            load_plugins(tmp_path, config=config)
+        assert str(caught.value).startswith(said)
+    else:
+        text = str(load_plugins(tmp_path, config=config))
+        assert said in text
+        assert len(text.splitlines()) == 1
 
 
 def test_what_is_not_active_is_not_run(tmp_path: Path) -> None:
@@ -359,6 +452,54 @@ def test_inside_a_running_event_loop_plain_and_async() -> None:
 
     assert asyncio.run(cell()) == ["你好，一", "你好，二", "你好，三", "你好，四"]
     assert states == ["plugin-greeter", "plugin-greeter"]
+
+
+WHO = contextvars.ContextVar("WHO", default="nobody")
+
+
+def plain_who() -> str:
+    """Who asks."""
+    return WHO.get()
+
+
+async def later_who() -> str:
+    """Who asks, later."""
+    await asyncio.sleep(0)
+    return WHO.get()
+
+
+async def agent_who() -> str:
+    """Who asks, of an agent within."""
+    return Agent([calls(("later_who", {})), "好"], tools=[later_who]).run("谁？").messages[2].text
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["plain", "in a running loop"])
+def test_context_variables_reach_hooks_and_tools(within: bool) -> None:
+    async def later(event: HookEvent) -> str:
+        return WHO.get()
+
+    def register(api: PluginApi) -> None:
+        api.register_tool(plain_who)
+        api.register_tool(later_who)
+        api.on("before_prompt_build", lambda event: WHO.get())
+        api.on("before_prompt_build", later)
+
+    plugins = load_plugins(entry(register=register))
+
+    def asked() -> list[str]:
+        WHO.set("我")
+        script = [calls(("plain_who", {}), ("later_who", {}), ("agent_who", {})), "好"]
+        turn = Agent(script, plugins=[plugins], tools=[agent_who]).run("谁？")
+        said = [each.text for each in turn.messages if each.role == "tool"]
+        said += [each.injection.text for each in turn.injections if each.injection]
+        return said + [plugins.call(name).text for name in ("plain_who", "later_who")]
+
+    async def in_a_loop() -> list[str]:
+        return asked()
+
+    found = asyncio.run(in_a_loop()) if within else contextvars.copy_context().run(asked)
+    assert found == ["我"] * 7
+    plugins.stop()
 
 
 def test_async_tools_share_the_loop_of_their_services() -> None:

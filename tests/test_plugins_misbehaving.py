@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,8 @@ LATE: list[tuple[str, str, str]] = [
     ("api.on('before_prompt_build', wait, timeout=0.3)", "hook", "took longer than 0.3 s"),
     ("api.register_tool(t)", "tool", "tool t: took longer than 1 s"),
     ("api.register_tool(later)", "tool", "later: took longer than 1 s"),
+    ("api.on('before_prompt_build', stuck, timeout=0.3)", "hook", "took longer than 0.3 s and blocks the event loop"),
+    ("api.register_tool(block)", "tool", "tool block: took longer than 1 s and blocks the event loop"),
 ]
 _SLOW = """
 async def wait(event): await asyncio.sleep(60)
@@ -116,19 +119,22 @@ def t() -> str:
 async def later() -> str:
     'Sleeps.'
     await asyncio.sleep(60)
+async def stuck(event): time.sleep(6)
+async def block() -> str:
+    '卡住。'
+    time.sleep(6)
 """
 
 
 @pytest.mark.parametrize(("body", "how", "said"), LATE)
 def test_what_hangs_later_is_left_behind(tmp_path: Path, body: str, how: str, said: str) -> None:
-    name = "later" if "later" in body else "t"
+    name = "later" if "later" in body else "block" if "block" in body else "t"
     plugins = beside(tmp_path, body, _SLOW, (name,) if how == "tool" else ())
     begin = time.monotonic()
     answer = plugins.call(name).text if how == "tool" else fired(plugins)[0][1]
     assert said in answer
-    assert time.monotonic() - begin < 3
-    plain = "lambda" in body or "(t)" in body
-    if plain:  # nothing can stop a plain one, so nothing more is asked of it
+    assert time.monotonic() - begin < 4
+    if "wait" not in body and "later" not in body:  # nothing can stop such a one, so nothing more is asked of it
         assert "[plugin:a] disabled: " in str(plugins)
         begin = time.monotonic()
         again = plugins.call(name).text if how == "tool" else fired(plugins)[0][1]
@@ -141,7 +147,7 @@ def test_what_hangs_later_is_left_behind(tmp_path: Path, body: str, how: str, sa
     plugins.stop()
 
 
-def test_calls_run_one_after_the_other_and_may_call_each_other(tmp_path: Path) -> None:
+def test_calls_use_one_thread_again_and_may_call_each_other(tmp_path: Path) -> None:
     body = "api.register_tool(outer); api.register_tool(name)"
     start = """
     import contextvars
@@ -153,8 +159,87 @@ def test_calls_run_one_after_the_other_and_may_call_each_other(tmp_path: Path) -
         'Calls.'
         return name()
     """
+    others = set(threading.enumerate())
     plugins = beside(tmp_path, body, start, ("outer", "name"))
     assert plugins.call("outer").text == plugins.call("name").text == "plugin-a-calls"
+    assert [each.name for each in threading.enumerate() if each not in others] == ["plugin-a-calls"]
+    plugins.stop()
+
+
+def test_a_call_beside_others_is_not_late_for_them(tmp_path: Path) -> None:
+    start = """
+    def nap() -> str:
+        'Naps.'
+        time.sleep(0.7)
+        return 'rested'
+    """
+    others = set(threading.enumerate())
+    plugins = beside(
+        tmp_path, "api.register_tool(nap); api.on('agent_end', lambda event: None, timeout=0.3)", start, ("nap",)
+    )
+    with ThreadPoolExecutor(4) as pool:
+        naps = [pool.submit(plugins.call, "nap") for _ in range(4)]  # one after the other they would take 2.8 s
+        time.sleep(0.2)
+        assert fired(plugins, "agent_end") == [("a", "")]
+        assert [each.result().text for each in naps] == ["rested"] * 4
+    assert "disabled" not in str(plugins)
+    plugins.stop()
+    end = time.monotonic() + 5
+    while set(threading.enumerate()) - others and time.monotonic() < end:
+        time.sleep(0.02)
+    assert set(threading.enumerate()) <= others
+
+
+# What `api.on` is given, and what is said: nothing of such a plugin takes effect.
+NONSENSE = [
+    ("timeout='x'", "hook agent_end: timeout: found x; expected seconds, more than 0 and at most 600"),
+    ("timeout=0", "timeout: found 0"),
+    ("timeout=-1", "timeout: found -1"),
+    ("timeout=float('nan')", "timeout: found nan"),
+    ("timeout=float('inf')", "timeout: found inf"),
+    ("timeout=601", "timeout: found 601"),
+    ("timeout=True", "timeout: found True"),
+    ("priority='高'", "hook agent_end: priority: found 高; expected a number"),
+    ("priority=None", "priority: found None"),
+    ("priority=float('nan')", "priority: found nan"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), NONSENSE)
+def test_nonsense_to_a_hook_disables_the_plugin(tmp_path: Path, given: str, said: str) -> None:
+    body = f"api.on('agent_end', lambda event: None)\napi.on('agent_end', lambda event: None, {given})"
+    plugins = beside(tmp_path, body)
+    assert said in str(plugins.reports[0])
+    assert fired(plugins, "agent_end") == []
+    assert str(plugins.reports[1]) == GOOD
+
+
+# What a host's config says of a plugin's hooks, and how long its handler of agent_end may take then (None: a fault).
+TIMES: list[tuple[dict[str, Any], str]] = [
+    ({"timeoutMs": 200}, "took longer than 0.2 s"),
+    ({"timeouts": {"agent_end": 200}}, "took longer than 0.2 s"),
+    ({"timeoutMs": 9_000, "timeouts": {"agent_end": 200}}, "took longer than 0.2 s"),
+    ({"timeoutMs": 200, "timeouts": {"agent_end": 9_000}}, ""),
+    ({"timeouts": {"before_compaction": 200}}, "took longer than 0.5 s"),
+    ({"timeoutMs": 0}, "hooks.timeoutMs: found 0; expected more than 0 and at most 600,000 ms"),
+    ({"timeoutMs": "5"}, "hooks.timeoutMs: found a string; expected more than 0"),
+    ({"timeouts": {"agent_end": True}}, "hooks.timeouts.agent_end: found True; expected more than 0"),
+    ({"timeouts": 5}, "hooks.timeouts: found a number; expected an object"),
+]
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize(("hooks", "said"), TIMES)
+def test_the_hosts_config_says_how_long_a_hook_may_take(
+    tmp_path: Path, hooks: dict[str, Any], said: str, alone: bool
+) -> None:
+    plugin(tmp_path, "a", registering("api.on('agent_end', lambda event: time.sleep(0.8), timeout=0.5)"))
+    config = {"plugins": {"entries": {"a": {"hooks": hooks}}}}
+    plugins = load_plugins(tmp_path, config=config, isolated=alone)
+    answers = fired(plugins, "agent_end")
+    assert said in (answers[0][1] if answers else str(plugins))
+    assert bool(answers[0][1] if answers else True) is bool(said)
+    plugins.stop()
 
 
 # What a handler of before_tool_call answers, what becomes of the call, and what the tool was called with.
@@ -169,13 +254,19 @@ VERDICTS: list[tuple[str, str, bool, str]] = [
     ("return {'params': 5}", "expected block (true or false)", True, ""),
     ("return {'stop': True}", "found stop; expected block", True, ""),
     ("return 'no'", "was to look at the call and failed", True, ""),
+    ("return {'requireApproval': {'title': 'x'}}", "nobody is here to approve a call", True, ""),
 ]
 
 
+@pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize(("line", "said", "failed", "city"), VERDICTS)
-def test_a_plugin_may_look_at_a_call_first(tmp_path: Path, line: str, said: str, failed: bool, city: str) -> None:
+def test_a_plugin_may_look_at_a_call_first(
+    tmp_path: Path, line: str, said: str, failed: bool, city: str, alone: bool
+) -> None:
     start = f"from openclaw_lab.plugins.hooks import Verdict\ndef look(event):\n    {line}\n"
-    plugins = beside(tmp_path, "api.on('before_tool_call', look)", start)
+    plugin(tmp_path, "a", registering("api.on('before_tool_call', look)", start))
+    plugin(tmp_path, "zz")
+    plugins = load_plugins(tmp_path, limits=QUICK, isolated=["a"] if alone else False)
     made = Agent([calls(("zz_hello", {"city": "北京"})), "done"], plugins=[plugins], host="openclaw-2026.9")
     turn = made.run("问候")
     result = turn.messages[2]
@@ -184,6 +275,7 @@ def test_a_plugin_may_look_at_a_call_first(tmp_path: Path, line: str, said: str,
     assert turn.tool_calls[0].arguments == {"city": "北京"}  # what the model asked for stays on record
     if city:
         assert result.text == f"hello {city}"
+    plugins.stop()
 
 
 @pytest.mark.parametrize(
@@ -248,6 +340,33 @@ def test_a_second_plugin_of_the_same_id(tmp_path: Path) -> None:
     assert [each.status for each in plugins.reports] == ["loaded", "disabled"]
     assert plugins.reports[1].reason == f"{second}: the id a is taken by the plugin from {first}, which stays loaded"
     assert plugins.call("a_hello", city="x").text == "hello x"
+
+
+def test_a_plugin_that_is_named_twice_is_loaded_once(tmp_path: Path) -> None:
+    first = plugin(tmp_path, "a")
+    assert str(load_plugins(first, first, tmp_path)) == "[plugin:a] loaded (tools: a_hello)"
+
+
+@pytest.mark.parametrize("broken", ["x", "y"])
+def test_of_two_plugins_of_one_id_each_has_its_line(tmp_path: Path, broken: str) -> None:
+    for each in "xy":
+        plugin(tmp_path / each, "a", *(["raise ValueError('坏了')"] if each == broken else []))
+    lines = sorted(str(load_plugins(tmp_path / "x", tmp_path / "y")).splitlines())
+    assert lines[1] == "[plugin:a] loaded (tools: a_hello)"
+    assert lines[0].startswith("[plugin:a] disabled: ")
+    assert ("坏了" if broken == "x" else "the id a is taken by the plugin from") in lines[0]
+
+
+def test_an_entry_that_was_written_anew_is_the_one_that_is_loaded_again() -> None:
+    old, new = (define_plugin_entry(id="n", register=lambda api, each=each: api.note(each)) for each in ("旧", "新"))  # type: ignore[misc]
+    plugins = load_plugins(old)
+    plugins.load(new)
+    assert "the id n is taken" in str(plugins)
+    plugins.unload("n")
+    plugins.load(new)
+    assert str(plugins) == "[plugin:n] loaded (tools: none); 新"
+    plugins.reload()
+    assert str(plugins) == "[plugin:n] loaded (tools: none); 新"
 
 
 def test_an_entry_with_another_id(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_metrics_by_hand(tmp_path: Path) -> None:
     assert found["false_answers"] == 0.5
     assert {name: metric.n for name, metric in results.metrics.items()} == {
         "recall@1": 3, "recall@5": 3, "mrr": 3, "ndcg@10": 3, "false_answers": 2, "recall_kept": 3,
-        "tokens": 5, "budget_used": 5,
+        "tokens": 5, "budget_used": 5, "answered": 3, "left_out": 8,
     }  # fmt: skip
     frame = results.frame.set_index("id")
     assert frame.loc["1", "found"] == "c a d"
@@ -322,3 +322,80 @@ def test_budgets_and_limits_decide_what_is_let_through() -> None:
     strict = sweep("retrieval", MINI, HASH, {"knowhub.min_similarity": [-1.0, 0.2, 0.9]}, method="embedding").frame
     assert strict["tokens"].is_monotonic_decreasing
     assert strict["false_answers"].is_monotonic_decreasing
+
+
+# --- as memories --------------------------------------------------------------------------------------------------
+
+MEMORIES = [
+    {"id": "p1", "text": "以后回复请用要点，不要大段文字。", "type": "preference"},
+    {"id": "p2", "text": "I prefer short answers without small talk.", "type": "preference"},
+    {"id": "k1", "text": "The staging database is wiped every Sunday night.", "type": "knowledge"},
+    {"id": "k2", "text": "我住在杭州西湖区。", "type": "knowledge"},
+    {"id": "e1", "text": "Lesson learned: the deploy script fails without the VPN.", "type": "experience"},
+    {"id": "x1", "text": "Cats sleep most of the day.", "type": "passage"},
+]
+ASKED = [
+    ask("when is the staging database wiped?", "k1"), ask("我住在哪个区？", "k2"),
+    ask("why does the deploy script fail?", "e1"), ask("how long should answers be?", "p2"),
+    ask("回复用什么格式？", "p1"), ask("zxqv plmk"),
+]  # fmt: skip
+DEFAULT = lab.LabConfig().with_({"growth.min_similarity": 0.5})
+
+
+def test_the_method_growth_is_what_a_growth_memory_injects(tmp_path: Path) -> None:
+    """The same texts in a real memory: for each question the same are let through, and the block has as many tokens."""
+    data = load_dataset(write(tmp_path / "d", ASKED, MEMORIES))
+    config = DEFAULT.with_({"growth.standing": False, "growth.max_tokens": 120, "growth.recency_weight": 0.0})
+    results = evaluate("retrieval", data, config, method="growth")
+    with lab.GrowthMemory.open(tmp_path / "g", "a1", config=config) as memory:
+        for row in MEMORIES:
+            kind = "knowledge" if row["type"] == "passage" else row["type"]
+            uri = f"agent://a1/{ {'preference': 'preferences'}.get(kind, kind) }/x/{row['id']}"
+            memory.remember(row["text"], uri=uri, importance=3)
+        blocks = [memory.inject(each["query"]) for each in ASKED]
+    kept = [{each.entry.uri.rpartition("/")[2] for each in block.used} for block in blocks]
+    answerable = [(each, own) for each, own in zip(ASKED, kept, strict=True) if each["relevant"]]
+    assert results.metrics["tokens"].value == pytest.approx(np.mean([block.tokens for block in blocks]))
+    share = np.mean([each["relevant"][0] in own for each, own in answerable])
+    assert results.metrics["answered"].value == results.metrics["recall_kept"].value == pytest.approx(share)
+    assert share >= 0.6
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("growth.max_tokens", [0, 40, 60, 80, 120, 500]),
+        ("growth.knowledge_budget", [0, 20, 40, 200]),
+        ("growth.max_results", [1, 2, 10]),
+    ],
+)
+def test_a_budget_of_memories_swept(tmp_path: Path, field: str, values: list[int]) -> None:
+    data = load_dataset(write(tmp_path, ASKED, MEMORIES))
+    frame = sweep(
+        "retrieval", data, DEFAULT.with_({"growth.min_similarity": 0.0}), {field: values}, method="growth"
+    ).frame
+    assert frame["recall_kept"].is_monotonic_increasing
+    assert frame["left_out"].is_monotonic_decreasing
+    assert frame["tokens"].iloc[0] < frame["tokens"].iloc[-1]
+    assert (frame["budget_used"] <= 1).all()
+    if field == "growth.max_tokens":
+        assert (frame["tokens"] <= frame[field]).all()
+
+
+def test_a_threshold_of_memories_swept_for_two_embedders(tmp_path: Path) -> None:
+    """As a chance, 0.7 lets through about as much with each embedder; as a raw cosine it lets through nothing."""
+    data = load_dataset(write(tmp_path, ASKED, MEMORIES))
+    space: dict[str, Any] = {
+        "growth.min_similarity": [0.0, 0.3, 0.7, 0.99],
+        "knowhub.embedder": ["hash", DEFAULT.knowhub.embedder],
+    }
+    plain = DEFAULT.with_({"growth.standing": False, "knowhub.lexical_weight": 0.0})
+    frame = sweep("retrieval", data, plain, space, method="growth").frame
+    for _, rows in frame.groupby("knowhub.embedder"):
+        assert rows.sort_values("growth.min_similarity")["tokens"].is_monotonic_decreasing
+        assert rows["false_answers"].max() == 1
+    raw = evaluate(
+        "retrieval", data, plain.with_({"growth.calibrated": False, "growth.min_similarity": 0.7}), method="growth"
+    )
+    meant = evaluate("retrieval", data, plain.with_({"growth.min_similarity": 0.7}), method="growth")
+    assert raw.metrics["answered"].value < meant.metrics["answered"].value

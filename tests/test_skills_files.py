@@ -240,6 +240,19 @@ def test_lines_of_keys() -> None:
     assert parts_of("\n---\nname: x\n\ndescription: y\n---\n").lines == {"name": 3, "description": 5}
 
 
+def test_what_has_the_right_name_and_is_no_file_is_told(tmp_path: Path) -> None:
+    for name in ("链接", "夹子", "小写"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "链接" / "SKILL.md").symlink_to(tmp_path / "没有")
+    (tmp_path / "夹子" / "SKILL.md").mkdir()
+    (tmp_path / "小写" / "skill.md").touch()
+    lines = {Path(each.file).name: str(each) for each in SkillRegistry.load(tmp_path).problems}
+    assert lines["链接"].endswith("found SKILL.md, a link that leads nowhere; expected a file SKILL.md")
+    assert lines["夹子"].endswith("found SKILL.md, a folder; expected a file SKILL.md")
+    assert lines["小写"].endswith("found skill.md; expected a file SKILL.md")
+    assert len(lines) == 3
+
+
 # --- requirements -------------------------------------------------------------------------------------------------
 
 THERE = Environment.of(["gh", "git"], {"TOKEN": "1", "EMPTY": ""}, {"tools": {"web": True, "shell": False}}, "linux")

@@ -327,9 +327,13 @@ def test_the_section() -> None:
     assert text.endswith("### a\nUse a_tool.\n\n---\n\n### b\nUse b_tool.")
     assert prompt.section([]) == ""
     assert "with the shell tool;" in prompt.critical_rule()
-    assert "shell" not in prompt.critical_rule(shell=False)
+    assert "shell" not in prompt.critical_rule(tools=[])
     assert "直接用 shell 工具运行" in prompt.critical_rule("zh")
-    assert "shell" not in prompt.critical_rule("zh", shell=False)
+    assert "shell" not in prompt.critical_rule("zh", tools=[])
+    assert "with the view_file tool" in prompt.critical_rule(tools=["view_file", "other"])
+    assert "用 view_file 工具查看" in prompt.critical_rule("zh", tools=["view_file"])
+    with pytest.raises(ConfigError, match="critical_rule: language: found fr; expected en or zh"):
+        prompt.critical_rule("fr")
     assert prompt.section([registry["a"]], rule="") == "## Available Skills\n\n### a\nUse a_tool."
 
 

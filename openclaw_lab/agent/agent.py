@@ -31,10 +31,12 @@ from openclaw_lab.agent.tools import Toolbox
 from openclaw_lab.agent.turn import Step, Turn
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import ConfigError, TaskError
+from openclaw_lab.given import check, named_texts, path_of, whole
 from openclaw_lab.messages import Message, Session
 from openclaw_lab.plugins.hooks import Trace
 from openclaw_lab.plugins.report import Report
 from openclaw_lab.plugins.tool import Tool
+from openclaw_lab.text import whole_text
 
 if TYPE_CHECKING:
     from openclaw_lab.agent.skilled import SkillMode
@@ -88,16 +90,18 @@ class Agent:
             raise ConfigError("skill_mode", skill_mode, "match or list")
         self.config = given.config_of(config)
         self.host = given.host_of(host, self.config)
-        given.check_rest(
+        check(
             base=(base, str, "a text"), id=(id, str, "a name"), agent_id=(agent_id, str, "a name"),
             summarise=(summarise, callable, "a function of messages and the summary before"),
             clock=(clock, callable, "a function that gives seconds"),
-            model_options=(model_options or {}, Mapping, "options by name"),
-            environment=(environment or {}, Mapping, "values by name"),
+            model_options=({} if model_options is None else model_options, Mapping, "options by name"),
+            cassette_only=(cassette_only, bool, "true or false"),
+            conversation_access=(conversation_access, bool, "true or false"),
         )  # fmt: skip
-        steps, repeats = given.number("max_steps", max_steps), given.number("max_repeats", max_repeats)
-        self._context_tokens, self._summarise = given.number("context_tokens", context_tokens), summarise
-        session, cassette = given.path_of("session", session), given.path_of("cassette", cassette)
+        environment = named_texts("environment", environment)
+        steps, repeats = whole("max_steps", max_steps), whole("max_repeats", max_repeats)
+        self._context_tokens, self._summarise = whole("context_tokens", context_tokens), summarise
+        session, cassette = path_of("session", session), path_of("cassette", cassette)
         self._access, self._clock = conversation_access, clock
         self.extensions = Extensions(
             plugins, skills, tools, self.config, plugin_config, environment, skill_mode, memory
@@ -130,6 +134,7 @@ class Agent:
         self, message: str, *, on_step: Callable[[Step], object] | None = None, on_delta: Delta | None = None
     ) -> Turn:
         """Answer one user message. `on_step` sees each model call and tool result, `on_delta` text as it comes."""
+        _lookers(on_step, on_delta)
         with self._turn(message, on_delta) as loop:
             turn = drive(loop.work(message), on_step)
             self._learn()
@@ -139,6 +144,7 @@ class Agent:
         self, message: str, *, on_step: Callable[[Step], object] | None = None, on_delta: Delta | None = None
     ) -> Turn:
         """As `run`, without blocking the event loop: plain models and tools run in a thread."""
+        _lookers(on_step, on_delta)
         with self._turn(message, on_delta) as loop:
             turn = await adrive(loop.work(message), on_step)
             await asyncio.to_thread(self._learn)
@@ -209,12 +215,18 @@ class Agent:
         return tuple(report for each in self.extensions.plugins for report in each.reports)
 
     @property
+    def skill_problems(self) -> tuple[str, ...]:
+        """One line for each skill file that is not used, and each folder without skills."""
+        return self.extensions.skill_problems
+
+    @property
     def compactions(self) -> Sequence[Compaction]:
         """What was dropped from the context, oldest first."""
         return self._log.compactions
 
     def turns_from(self, index: int) -> int:
         """How many turns start at a message or after it."""
+        index = given.count("turns_from", index)
         return sum(each >= index for each in self._log.turns)
 
     def steps(self) -> list[tuple[int, str, tuple[str, ...]]]:
@@ -237,8 +249,8 @@ class Agent:
 
     def fork(self, *, session: str | Path | None = None, id: str = "", model: object = None) -> Self:
         """An agent that goes on from here on its own: same model (or another one), tools, plugins and host."""
-        path = given.path_of("fork: session", session)
-        given.check_rest(id=(id, str, "a name"))
+        path = path_of("fork: session", session)
+        check(id=(id, str, "a name"))
         with self._alone():
             log = self._log.fork(id or f"{self._log.id}-{uuid.uuid4().hex[:6]}", path)
             if self._learning is not None:
@@ -271,6 +283,8 @@ class Agent:
             self._learning.before_compaction(log)
         self._hosting.compaction(log.length)
         summary = self._summarise(log.messages[log.start : start], log.summary)
+        if not isinstance(summary, str):
+            raise TaskError("summarise", f"a {type(summary).__name__} from it", "a function that gives a text")
         log.compact(start, summary)
         self._hosting.compacted(log.length)
         return summary
@@ -289,7 +303,7 @@ class Agent:
         """Keep something for later conversations; what became of it. Needs a memory, or a plugin's kb_save."""
         if not isinstance(text, str):
             raise TaskError("remember", f"a {type(text).__name__}", "a text")
-        return self._remember(text, self._toolbox)
+        return self._remember(whole_text(text), self._toolbox)
 
     def skills(self) -> str:
         """The skills and whether they can be used, as the command /skills prints them."""
@@ -307,6 +321,8 @@ class Agent:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
+        if self._closed:
+            raise TaskError("agent", "a change after close()", "an agent that is open", "make another one")
         if not self._busy.acquire(blocking=False):
             raise TaskError("agent", "a change while a turn is under way", "the end of the turn first")
         try:
@@ -322,6 +338,12 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"Agent({self._log.id!r}, {self.host.name}, {len(self._log.turns)} turns)"
+
+
+def _lookers(on_step: object, on_delta: object) -> None:
+    for name, function in (("on_step", on_step), ("on_delta", on_delta)):
+        if function is not None and not callable(function):
+            raise TaskError(name, f"a {type(function).__name__}", "a function of what comes")
 
 
 def _redact(config: LabConfig) -> Callable[[Any], Any]:

@@ -34,11 +34,14 @@ class Commands:
     def answer(self, line: str) -> str | None:
         """What a command answers; None for a line that is a message. Errors are one line each."""
         name, _, rest = line.strip().partition(" ")
+        name = name.lower() if name.lower() in self._known else name
         if not name.startswith("/") or "/" in name[1:]:
             wish = _wish(line) if self.agent.remembers else ""
             return self._remember(wish) if wish else None
         if name not in self._known:
-            raise TaskError(f"command {name}", expected="a known command", todo=nearest(name, self._known))
+            raise TaskError(
+                f"command {name}", expected="a known command", todo=nearest(name.lower(), [*self._known, *END])
+            )
         return self._known[name][0](rest.strip())
 
     def _skills(self, _: str) -> str:
@@ -59,10 +62,15 @@ class Commands:
         return f"Took back {turns} turn{'s' if turns > 1 else ''} ({len(taken)} messages)."
 
     def _fork(self, rest: str) -> str:
+        if rest and Path(rest).expanduser().is_dir():
+            raise TaskError("/fork", f"{rest}, a folder", "a file", f"/fork {Path(rest) / 'session.jsonl'}")
         self.agent = self.agent.fork(session=Path(rest) if rest else None)
         return f"Now in session {self.agent.session.id}{f', logged to {rest}' if rest else ''}."
 
     def _remember(self, rest: str) -> str:
+        if rest and not self.agent.remembers:
+            todo = "start with: openclaw-lab chat --knowledge FOLDER; in Python, give Agent(memory=…)"
+            raise TaskError("/remember", "no memory", "a knowledge base", todo)
         return self.agent.remember(rest)
 
     def _compact(self, _: str) -> str:

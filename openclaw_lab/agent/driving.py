@@ -7,6 +7,7 @@ own, in another thread.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -87,7 +88,7 @@ def settled(answer: Awaitable[T]) -> T:
     loop = _background()
     if threading.get_ident() == getattr(loop, "_thread_id", None):  # an `async` tool that runs an agent of its own
         with ThreadPoolExecutor(1) as pool:
-            return pool.submit(asyncio.run, _awaited(answer)).result()
+            return pool.submit(contextvars.copy_context().run, asyncio.run, _awaited(answer)).result()
     return asyncio.run_coroutine_threadsafe(_awaited(answer), loop).result()
 
 

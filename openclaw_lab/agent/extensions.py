@@ -13,6 +13,7 @@ from openclaw_lab.agent import given
 from openclaw_lab.agent.memory import is_knowhub
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import ConfigError
+from openclaw_lab.given import check, listed
 from openclaw_lab.plugins.builtin.knowhub.plugin import PLUGIN_ID, knowhub_entry
 from openclaw_lab.plugins.entry import PluginEntry
 from openclaw_lab.plugins.functions import tool_of
@@ -42,18 +43,20 @@ class Extensions:
         skill_mode: SkillMode = "match",
         memory: object = None,
     ) -> None:
-        listed = given.listed("plugins", plugins)
+        sources = listed("plugins", plugins)
         plugin_config = None if plugin_config is None else host_config(plugin_config)  # refused without plugins too
-        self._own = tuple(each if isinstance(each, Tool) else tool_of(each) for each in given.listed("tools", tools))
+        self._own = tuple(
+            given.tool(each) if isinstance(each, Tool) else tool_of(each) for each in listed("tools", tools)
+        )
         self._config, self._mode = config, skill_mode
-        sources = [_source(each, config, plugin_config, memory) for each in listed if _is_source(each)]
+        to_load = [_source(each, config, plugin_config, memory) for each in sources if _is_source(each)]
         self.loaded: Plugins | None = None
-        if sources:
+        if to_load:
             reserved = [each.name for each in self._own]
-            self.loaded = load_plugins(*sources, config=plugin_config, environment=environment, reserved=reserved)
-        ready = [each for each in listed if isinstance(each, Plugins)]
+            self.loaded = load_plugins(*to_load, config=plugin_config, environment=environment, reserved=reserved)
+        ready = [each for each in sources if isinstance(each, Plugins)]
         self.plugins = (*ready, *([self.loaded] if self.loaded else ()))
-        others = [each for each in listed if not _is_source(each) and not isinstance(each, Plugins)]
+        others = [each for each in sources if not _is_source(each) and not isinstance(each, Plugins)]
         self.buses = (*(each.bus for each in self.plugins), *map(_bus, others))
         self._skills = skills
         self._folders = tuple(path for each in self.plugins for path in each.skills)
@@ -94,6 +97,12 @@ class Extensions:
             return "Available skills:\n  (none)"
         return str(registry.status())
 
+    @property
+    def skill_problems(self) -> tuple[str, ...]:
+        """One line for each skill file that is not used, and each folder without skills."""
+        registry = self.registry
+        return () if registry is None else tuple(str(each) for each in registry.problems if each.fatal)
+
     def stop(self) -> None:
         """Stop the services of what was loaded here."""
         if self.loaded is not None:
@@ -111,28 +120,28 @@ def _source(each: Any, config: LabConfig, plugin_config: PluginConfig, memory: o
     return knowhub_entry(memory if is_knowhub(memory) else None, config)  # type: ignore[arg-type]
 
 
-def _bus(given: object) -> HookBus:
+def _bus(source: object) -> HookBus:
     """The bus of hooks given by hand: one as it is, or what an object registers on one."""
-    if isinstance(given, HookBus):
-        return given
-    register = getattr(given, "register", None)
+    if isinstance(source, HookBus):
+        return source
+    register = getattr(source, "register", None)
     if not callable(register):
         expected = (
             "a folder, the name of a built-in plugin, an entry, Plugins, a HookBus, or an object with register(bus)"
         )
-        raise ConfigError("plugins", f"a {type(given).__name__}", expected)
+        raise ConfigError("plugins", f"a {type(source).__name__}", expected)
     bus = HookBus()
     register(bus)
     return bus
 
 
 def _registry(skills: object, folders: tuple[Path, ...]) -> SkillRegistry | None:
-    own = None if hasattr(skills, "match") else given.listed("skills", skills)
+    own = None if hasattr(skills, "match") else listed("skills", skills)
     if own == [] and not folders:
         return None
     from openclaw_lab.skills.registry import SkillRegistry
 
     if own is None:
-        given.check_rest(skills=(skills, SkillRegistry, "folders, or a SkillRegistry"))
+        check(skills=(skills, SkillRegistry, "folders, or a SkillRegistry"))
         return cast(SkillRegistry, skills)
     return SkillRegistry.load(*own, *folders)

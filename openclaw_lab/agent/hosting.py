@@ -10,9 +10,9 @@ from openclaw_lab.agent.session import SessionLog
 from openclaw_lab.messages import Message, ToolCall
 from openclaw_lab.plugins.hooks import Firing, HookBus, HookEvent, HookName, Trace
 
-# A hook that fired while nobody listened: hook, session, run, call, at, visible. Kept as plain values, which cost the
-# garbage collector of a long session nothing.
-Fired = tuple[HookName, str, int, int, int, bool]
+# A hook that fired while nobody listened: hook, session, run, call, at, visible, tool. Kept as plain values, which cost
+# the garbage collector of a long session next to nothing.
+Fired = tuple[HookName, str, int, int, int, bool, ToolCall | None]
 
 
 class Hosting:
@@ -43,7 +43,7 @@ class Hosting:
             return []
         listening = [bus for bus in self._buses if bus.listens(hook)]
         if not listening:
-            self.fired.append((hook, self.session_id, self.run, self.call, at, visible))
+            self.fired.append((hook, self.session_id, self.run, self.call, at, visible, tool))
             return []
         event = HookEvent(hook, self.session_id, self.run, self.call, at, self.log.messages, visible, tool)
         self.fired.append(event)
@@ -114,8 +114,8 @@ def as_trace(fired: Sequence[HookEvent | Fired], firings: Sequence[Firing], hist
 
 
 def _event(fired: Fired, history: Sequence[Message]) -> HookEvent:
-    hook, session_id, run, call, at, visible = fired
-    return HookEvent(hook, session_id, run, call, at, history, visible)
+    hook, session_id, run, call, at, visible, tool = fired
+    return HookEvent(hook, session_id, run, call, at, history, visible, tool)
 
 
 def _answered(log: SessionLog) -> int:

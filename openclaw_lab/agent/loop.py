@@ -21,6 +21,7 @@ from openclaw_lab.errors import LabError, excerpt
 from openclaw_lab.messages import Message, ToolCall, Usage
 from openclaw_lab.plugins.hooks import Firing
 from openclaw_lab.plugins.tool import ToolContext, ToolResult
+from openclaw_lab.text import whole_text
 
 Ask = Callable[[], Any]
 Delta = Callable[[str], None]
@@ -60,6 +61,7 @@ class TurnLoop:
 
     def work(self, message: str) -> Loop:
         """The turn, as a generator."""
+        message = whole_text(message)
         # First: when it cannot be made, nothing has happened yet. Asked for: it may look into a memory.
         self._system = yield lambda: self._setup.system(message)
         self._hosting.begin()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from openclaw_lab.agent.driving import settled
@@ -11,7 +10,7 @@ from openclaw_lab.agent.prompt import Recall
 from openclaw_lab.agent.tools import Toolbox, result_of
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import ConfigError, TaskError
-from openclaw_lab.injection.prompt import Experience
+from openclaw_lab.injection.prompt import Experience, Known
 from openclaw_lab.messages import ToolCall
 from openclaw_lab.plugins.tool import ToolContext
 
@@ -22,16 +21,6 @@ _TASK = 200
 _LEAST = 0.2
 # The tool that keeps a text where there is no memory.
 SAVE = "kb_save"
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """An entry of a knowledge base as a prompt shows it."""
-
-    id: str
-    task: str
-    resource: str
-    result: str
 
 
 def recall_of(memory: object, config: LabConfig) -> Recall | None:
@@ -46,7 +35,7 @@ def recall_of(memory: object, config: LabConfig) -> Recall | None:
             least = settings.min_similarity if settings.min_similarity > -1 else _LEAST
             hits = kb.search(message[:1000], top_k=settings.top_k, min_score=settings.min_score)
             return [
-                _Known(hit.entry.id, *_told_once(hit.entry.task, hit.entry.source.name, hit.entry.content))
+                Known(hit.entry.id, *_told_once(hit.entry.task, hit.entry.source.name, hit.entry.content))
                 for hit in hits
                 if not hit.entry.flagged and hit.similarity >= least
             ]

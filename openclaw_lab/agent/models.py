@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from openclaw_lab.agent.reply import Reply, Request
 from openclaw_lab.agent.wire import message_out, payload, reply_of, reply_row, tool_out
 from openclaw_lab.cassette import cassette_at
-from openclaw_lab.errors import ConfigError, DataError, TaskError
+from openclaw_lab.errors import ConfigError, DataError, TaskError, excerpt
 from openclaw_lab.messages import Message, ToolCall
 from openclaw_lab.models import PREFIX, named
 
@@ -38,6 +38,8 @@ class ScriptedModel:
     """
 
     def __init__(self, script: Iterable[Answer] | Callable[[Request], Answer], *, repeat: bool = False) -> None:
+        if not callable(script) and (isinstance(script, str | Mapping) or not isinstance(script, Iterable)):
+            raise TaskError("scripted model", f"a {type(script).__name__}", "a list of answers, or a function")
         self._function = script if callable(script) else None
         self._replies = () if callable(script) else tuple(map(as_reply, script))
         self._repeat, self.asked = repeat, 0
@@ -61,8 +63,15 @@ def echo(request: Request) -> Reply:
 
 def calls(*wanted: tuple[str, Mapping[str, Any]] | ToolCall, text: str = "") -> Reply:
     """An answer that calls tools: `calls(("kb_search", {"query": "x"}))`."""
-    made = tuple(each if isinstance(each, ToolCall) else ToolCall(None, each[0], each[1]) for each in wanted)
-    return Reply(text, made, stop="tool_calls")
+    return Reply(text, tuple(map(_call, wanted)), stop="tool_calls")
+
+
+def _call(wanted: object) -> ToolCall:
+    if isinstance(wanted, ToolCall):
+        return wanted
+    if isinstance(wanted, tuple | list) and len(wanted) == 2 and isinstance(wanted[0], str):
+        return ToolCall(None, wanted[0], wanted[1])
+    raise TaskError("calls", excerpt(repr(wanted), 60), "a tool's name and its arguments", 'calls(("name", {…}))')
 
 
 @dataclass(frozen=True)
@@ -148,7 +157,7 @@ def model_of(
     if isinstance(model, str) and model.startswith(PREFIX):
         return LiteLLMModel(named(model), dict(options or {}), cassette, cassette_only)
     if options:
-        raise ConfigError("model options", ", ".join(options), "none beside a model that is not litellm's")
+        raise ConfigError("model options", ", ".join(map(str, options)), "none beside a model that is not litellm's")
     found = _plain_model(model)
     if cassette is None:
         if cassette_only:

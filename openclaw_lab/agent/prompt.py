@@ -49,16 +49,15 @@ def memory_section(recall: Recall | None, message: str, config: LabConfig) -> st
         return ""
     try:
         found = recall(message)
+        if found and not isinstance(found, str):
+            return format_safe_experiences(found, config.injection, language(message))
     except Exception as error:  # a memory that cannot be reached must not stop the conversation
         _LOG.warning("nothing recalled: %s", excerpt(f"{type(error).__name__}: {error}", 200))
         return ""
     if not found:
         return ""
-    if isinstance(found, str):
-        if _SAFE.fullmatch(found):
-            return found
-        return f"<recalled>\n{escape_for_prompt(found)}\n</recalled>"
-    return format_safe_experiences(found, config.injection, language(message))
+    text = str(found)
+    return text if _SAFE.fullmatch(text) else f"<recalled>\n{escape_for_prompt(text)}\n</recalled>"
 
 
 def system_prompt(base: str, sections: Iterable[str]) -> str:

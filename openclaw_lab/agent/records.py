@@ -20,7 +20,11 @@ from openclaw_lab.transcripts.report import Tally
 
 def stamp(seconds: float) -> str:
     """A time as the records have it: UTC, to the millisecond."""
-    return datetime.fromtimestamp(round(seconds, 3), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    try:
+        when = datetime.fromtimestamp(round(seconds, 3), UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        raise DataError("clock", str(seconds), "seconds since 1970") from None
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def message_record(message: Message) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from openclaw_lab.agent.host import HostProfile, host_profile
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import HookError
-from openclaw_lab.messages import ContextCut, Message, Session
+from openclaw_lab.messages import ContextCut, Message, Session, ToolCall
 from openclaw_lab.plugins.builtin.knowhub.plugin import KnowHubHooks
 from openclaw_lab.plugins.hooks import HookBus, HookEvent, HookName, Trace
 
@@ -22,6 +22,8 @@ def replay(session: Session, config: LabConfig, *, conversation_access: bool = T
     if not hasattr(session, "cuts"):
         found = f"a {type(session).__name__}"
         raise HookError("replay", found, "a Session and a LabConfig", "a Dataset's sample holds its session in .input")
+    if not isinstance(config, LabConfig):
+        raise HookError("replay: config", f"a {type(config).__name__}", "a LabConfig")
     bus = HookBus()
     KnowHubHooks(config.reminders).register(bus)
     return replay_on(session, host_profile(config.reminders.host), bus, conversation_access=conversation_access)
@@ -73,8 +75,8 @@ class _Walk:
     def _message(self, message: Message) -> Iterator[HookEvent]:
         if message.role == "assistant":
             yield from self._model_call()
-            for _ in message.tool_calls:
-                yield self._event("before_tool_call", at=self._at + 1)
+            for call in message.tool_calls:
+                yield self._event("before_tool_call", at=self._at + 1, tool=call)
         elif message.role == "tool":
             yield self._event("after_tool_call", at=self._at + 1)
 
@@ -108,7 +110,9 @@ class _Walk:
         if self._host.session_hooks:
             yield self._event(hook)
 
-    def _event(self, hook: HookName, *, at: int | None = None, visible: bool = True) -> HookEvent:
+    def _event(
+        self, hook: HookName, *, at: int | None = None, visible: bool = True, tool: ToolCall | None = None
+    ) -> HookEvent:
         session = self._session
         where = self._at if at is None else at
-        return HookEvent(hook, session.id, self._run, self._call, where, session.messages, visible)
+        return HookEvent(hook, session.id, self._run, self._call, where, session.messages, visible, tool)

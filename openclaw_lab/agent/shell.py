@@ -7,7 +7,6 @@ An interpreter on the list (`python`, `bash`, `env`) runs whatever it is told: p
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import secrets
 import selectors
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from openclaw_lab.errors import ConfigError
+from openclaw_lab.given import named_texts, path, seconds, whole
 from openclaw_lab.plugins.tool import Tool, ToolContext, ToolResult
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -46,14 +46,11 @@ def shell(
     nothing else of this process' environment.
     """
     programs = _programs(allow)
-    for name, limit in (("timeout", timeout), ("longest", longest)):
-        if not isinstance(limit, int | float) or isinstance(limit, bool) or not 0 < limit < math.inf:
-            raise ConfigError(f"shell: {name}", limit, "a number above 0")
-    if not isinstance(cwd, str | Path) or not (folder := Path(cwd).expanduser().resolve()).is_dir():
+    timeout, longest = seconds("shell: timeout", timeout), whole("shell: longest", longest)
+    folder = path("shell: cwd", cwd, expected="a folder").resolve()
+    if not folder.is_dir():
         raise ConfigError("shell: cwd", cwd, "a folder")
-    if env is not None and not isinstance(env, Mapping):
-        raise ConfigError("shell: env", f"a {type(env).__name__}", "values by name")
-    given = {"PATH": _PATH, "HOME": str(folder), "LANG": "C.UTF-8", **(env or {})}
+    given = {"PATH": _PATH, "HOME": str(folder), "LANG": "C.UTF-8", **named_texts("shell: env", env)}
 
     def run(arguments: Mapping[str, Any], _: ToolContext) -> ToolResult:
         vector = _vector(arguments["command"], programs)
@@ -76,10 +73,10 @@ def _programs(allow: Iterable[str]) -> dict[str, str]:
     for each in allow:
         if not isinstance(each, str) or not each:
             raise ConfigError("shell: allow", each, "the name of a program, or its absolute path")
-        path = each if os.path.isabs(each) else shutil.which(each, path=_PATH)
-        if path is None or ("/" in each and not os.path.isabs(each)) or not os.access(path, os.X_OK):
+        program = None if "\0" in each else each if os.path.isabs(each) else shutil.which(each, path=_PATH)
+        if program is None or ("/" in each and not os.path.isabs(each)) or not os.access(program, os.X_OK):
             raise ConfigError("shell: allow", each, "a program that is installed, or its absolute path")
-        found[os.path.basename(each)] = path
+        found[os.path.basename(each)] = program
     return found
 
 
@@ -99,10 +96,10 @@ def _vector(command: str | list[str], programs: Mapping[str, str]) -> list[str] 
     if not words or any("\0" in each for each in words):
         return _refused("no program")
     name = words[0]
-    path = programs.get(name) or (name if name in programs.values() else None)
-    if path is None:
+    program = programs.get(name) or (name if name in programs.values() else None)
+    if program is None:
         return _refused(f"{name!r} is not allowed; allowed: {', '.join(sorted(programs)) or 'nothing'}")
-    return [path, *words[1:]]
+    return [program, *words[1:]]
 
 
 def _refused(why: str) -> ToolResult:

@@ -24,7 +24,7 @@ def section(
     if mode == "list":
         return listing(registry).text
     names = [each.name for each in tools]
-    rule = critical_rule(language(message), shell="shell" in names)
+    rule = critical_rule(language(message), tools=names)
     picked = matched_section(registry.match(message, config.skills), rule=rule)
     companions = companion_section(registry, names)
     if picked and companions:

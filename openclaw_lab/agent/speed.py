@@ -13,6 +13,8 @@ from openclaw_lab.agent.models import calls
 from openclaw_lab.agent.reminding import Reminding
 from openclaw_lab.agent.reply import Reply, Request
 from openclaw_lab.config import LabConfig
+from openclaw_lab.plugins.api import PluginApi
+from openclaw_lab.plugins.entry import define_plugin_entry
 
 _CALL, _DONE = calls(("note", {"text": "x"})), Reply("done")
 
@@ -27,20 +29,28 @@ def note(text: str) -> str:
     return "noted"
 
 
+def _noted(api: PluginApi) -> None:
+    api.register_tool(note)
+    api.on("before_prompt_build", lambda event: None)
+    api.on("agent_end", lambda event: None)
+
+
 def turn_costs(turns: int = 2_000) -> list[tuple[str, float]]:
-    """Seconds a turn: bare, the last turns of a long session, with reminders, with a log on disk."""
+    """Seconds a turn: bare, late in a long session, with a plugin from outside, with reminders, with a log on disk."""
     with tempfile.TemporaryDirectory() as folder:
         config = LabConfig()
         bare = Agent(noop, tools=[note])
         first = _each(bare, turns)
         _each(bare, 4 * turns, 1)
         late = _each(bare, turns)
+        plugged = _each(Agent(noop, plugins=[define_plugin_entry(id="noted", register=_noted)]), turns)
         reminded = _each(Agent(noop, tools=[note], plugins=[Reminding(config.reminders)]), turns)
         with Agent(noop, tools=[note], session=Path(folder) / "log.jsonl") as logged:
             written = _each(logged, min(turns, 200))
     return [
         ("a turn with a tool call, model that does nothing", first),
         (f"the same after {7 * turns:,} turns of the session", late),
+        ("the same, the tool and two hooks those of a plugin", plugged),
         ("the same, with reminders", reminded),
         ("the same, logged with secrets redacted", written),
     ]

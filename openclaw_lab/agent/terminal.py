@@ -13,7 +13,7 @@ from openclaw_lab.agent.shell import shell
 from openclaw_lab.agent.turn import Step
 from openclaw_lab.agent.view import view_file
 from openclaw_lab.config import LabConfig
-from openclaw_lab.errors import LabError, excerpt
+from openclaw_lab.errors import LabError, TaskError, excerpt
 
 _SHOWN = 200
 Write = Callable[[str], object]
@@ -36,6 +36,8 @@ def chat(
     host: str = "",
 ) -> int:
     """The command `chat`: one message, or what is typed; 1 when the one message could not be answered."""
+    if message and not " ".join(message).strip():
+        raise TaskError("chat", "an empty message", "a message", "without one, what is typed is answered")
     tools = [view_file(root)] if root else []
     tools += [shell(allow)] if allow else []
     with contextlib.ExitStack() as closing:
@@ -60,6 +62,8 @@ def chat(
         for report in agent.plugin_reports:
             if report.fault:
                 print(report, file=sys.stderr)
+        for problem in agent.skill_problems:
+            print(f"[skill] {problem}", file=sys.stderr)
         if message:
             return min(converse(agent, [" ".join(message)]), 1)
         converse(agent, typed(), stream=model != "echo")
@@ -72,7 +76,7 @@ def converse(agent: Agent, lines: Iterable[str], write: Write = print, *, stream
     for line in lines:
         if not line.strip():
             continue
-        if line.strip() in END:
+        if line.strip().lower() in END:
             break
         try:
             answer = commands.answer(line)

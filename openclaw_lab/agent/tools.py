@@ -41,9 +41,9 @@ class Toolbox:
 
     def call(self, call: ToolCall, context: ToolContext) -> ToolResult | Awaitable[str | ToolResult]:
         """Run one call. An `async` tool gives something to wait for; hand what comes of it to `result_of`."""
-        tool = self.tools.get(call.name)
+        tool = self.tools.get(call.name) if isinstance(call.name, str) else None
         if tool is None:
-            known = nearest(call.name, self.tools) if self.tools else "there are none"
+            known = nearest(str(call.name), self.tools) if self.tools else "there are none"
             return ToolResult(f"There is no tool {call.name!r}; {known}", failed=True)
         if not isinstance(call.arguments, Mapping):
             return ToolResult(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from openclaw_lab.errors import ConfigError
+from openclaw_lab.given import path
 from openclaw_lab.plugins.tool import Tool, ToolContext, ToolResult
 
 # Lines shown when none are asked for, bytes shown at most, bytes read to come to the first line asked for.
@@ -25,7 +26,7 @@ def view_file(roots: str | Path | Iterable[str | Path]) -> Tool:
     listed = [roots] if isinstance(roots, str | Path) else list(roots) if isinstance(roots, Iterable) else [roots]
     if not all(isinstance(each, str | Path) for each in listed):
         raise ConfigError("view_file: roots", roots, "folders that are there")
-    folders = tuple(Path(each).expanduser().resolve() for each in listed)
+    folders = tuple(path("view_file: roots", each, expected="folders that are there").resolve() for each in listed)
     if not folders or not all(each.is_dir() for each in folders):
         raise ConfigError("view_file: roots", ", ".join(map(str, listed)) or "nothing", "folders that are there")
 
@@ -49,24 +50,24 @@ def _refused(path: object, why: str) -> ToolResult:
     return ToolResult(f"view_file: {str(path)[:200]!r}: {why}", failed=True)
 
 
-def _view(path: str, folders: tuple[Path, ...], start: int, lines: int) -> ToolResult:
+def _view(asked: str, folders: tuple[Path, ...], start: int, lines: int) -> ToolResult:
     try:
-        real = (folders[0] / path).resolve(strict=True)
+        real = (folders[0] / asked).resolve(strict=True)
         if not _inside(real, folders):
-            return _refused(path, "outside the allowed folders")
+            return _refused(asked, "outside the allowed folders")
         if real.is_dir():
             return _listing(real)
         # Not through a link put there since, and without waiting for a pipe's other end.
         handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except (OSError, ValueError, RuntimeError) as error:
         known = isinstance(error, OSError) and error.strerror
-        return _refused(path, str(known or error))
+        return _refused(asked, str(known or error))
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return _refused(path, "no regular file")
+            return _refused(asked, "no regular file")
         if not _inside(_opened(handle, real), folders):
-            return _refused(path, "outside the allowed folders")
-        return _part(path, file, start, lines)
+            return _refused(asked, "outside the allowed folders")
+        return _part(asked, file, start, lines)
 
 
 def _inside(path: Path, folders: tuple[Path, ...]) -> bool:

@@ -1,6 +1,6 @@
 """A query file in, the corpus beside it out: `X_queries.jsonl` is asked of `X_corpus.jsonl`, gzipped or not.
 
-A corpus row is `{"id", "text"}`, or an entry of knowledge `{"id", "task", "content", "score"?}`. Messages
+A corpus row is `{"id", "text", "type"?}`, or an entry of knowledge `{"id", "task", "content", "score"?}`. Messages
 `queries_X.jsonl` are matched to the skills `catalogue_X.jsonl` with the rows `{"name", "description"}`. Queries are not
 read here.
 """
@@ -14,6 +14,8 @@ from typing import Any
 
 from openclaw_lab.errors import DataError
 from openclaw_lab.experiments.reading import read_rows
+from openclaw_lab.growth.entry import MemoryType
+from openclaw_lab.growth.retrieve import RETRIEVED
 
 _QUERIES, _CORPUS = "_queries", "_corpus"
 _MESSAGES, _CATALOGUE = "queries_", "catalogue_"
@@ -22,12 +24,16 @@ _SUFFIXES = (".jsonl", ".jsonl.gz")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One text that can be found. `title` is a part of the text too; `score` is a person's mark, from 1 to 5."""
+    """One text that can be found. `title` is a part of the text too; `score` is a person's mark, from 1 to 5.
+
+    `type` is that of a memory, for budgets by type; a row's own `type` of another kind is not one.
+    """
 
     id: str
     text: str
     title: str = ""
     score: int = 3
+    type: MemoryType = "knowledge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,4 +119,5 @@ def _document(where: str, row: Mapping[str, Any]) -> Document:
     score = row.get("score", 3) if title else 3
     if type(score) is not int or not 1 <= score <= 5:
         raise DataError(f"{where} score", score, "a whole number from 1 to 5")
-    return Document(row["id"], f"{title}\n{text}" if title else str(text), title, score)
+    kind: MemoryType = next((each for each in RETRIEVED if each == row.get("type")), "knowledge")
+    return Document(row["id"], f"{title}\n{text}" if title else str(text), title, score, kind)

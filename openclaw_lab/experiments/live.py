@@ -20,9 +20,9 @@ from openclaw_lab.agent.prompt import framed
 from openclaw_lab.agent.reminding import Reminding
 from openclaw_lab.agent.reply import Reply, Request
 from openclaw_lab.config import LabConfig
-from openclaw_lab.errors import LabError
-from openclaw_lab.experiments.agent_tasks import AgentTask, ScriptedTool
-from openclaw_lab.injection.prompt import format_safe_experiences
+from openclaw_lab.errors import LabError, excerpt
+from openclaw_lab.experiments.agent_tasks import AgentTask, ScriptedTool, Worth, has_term
+from openclaw_lab.injection.prompt import Known, format_safe_experiences
 from openclaw_lab.messages import Usage
 from openclaw_lab.plugins.hooks import Firing
 from openclaw_lab.plugins.tool import Tool, ToolContext, ToolResult
@@ -36,8 +36,8 @@ _SAVE = "Save knowledge: after using a resource, after user feedback, after a fi
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of one task. `right`: how many of the `worth` things worth saving were saved; `needless`: saves of
-    nothing new. `tokens` are those of all model calls, `reminder_tokens` those of injected text in them. `error` is why
-    a task has no result.
+    nothing new. `tokens` are those of all model calls, `reminder_tokens` those of injected text in them. `reason` says
+    what went wrong, `error` why a task has no result.
     """
 
     searches: int = 0
@@ -51,6 +51,7 @@ class Outcome:
     reminder_tokens: int = 0
     tokens: int = 0
     cost: float | None = None
+    reason: str = ""
     error: str = ""
 
 
@@ -69,6 +70,7 @@ def run_task(task_id: str, task: AgentTask, config: LabConfig, model: object, **
     except LabError as error:
         return Outcome(error=str(error))
     costs = [turn.cost for turn in turns]
+    answers = "\n".join(turn.text for turn in turns)
     used = [turn.usage for turn in turns]
     return Outcome(
         searches=desk.searches,
@@ -76,13 +78,22 @@ def run_task(task_id: str, task: AgentTask, config: LabConfig, model: object, **
         right=desk.right,
         worth=len(task.worth),
         needless=desk.needless,
-        solved=task.solved_by("\n".join(turn.text for turn in turns)),
+        solved=task.solved_by(answers),
         calls=sum(turn.calls for turn in turns),
         reminders=sum(_reminders(turn.injections) for turn in turns),
         reminder_tokens=_paid(agent, [(turn.injections, turn.calls) for turn in turns]),
         tokens=sum(each.input + each.output + each.cache_read for each in used),
         cost=None if None in costs else sum(each for each in costs if each is not None),
+        reason=_reason(task, desk, answers),
     )
+
+
+def _reason(task: AgentTask, desk: Desk, answers: str) -> str:
+    """What went wrong, in words; empty when nothing did."""
+    parts = [f"not saved: {excerpt(each.text)}" for each in task.worth if not desk.has_saved(each)]
+    parts += [f"saved needlessly: {excerpt(text.partition(chr(10))[2])}" for text in desk.needless_texts]
+    unsaid = [each for each in task.success if not has_term(answers, each)]
+    return "; ".join([*parts, *([f"the answer does not say: {', '.join(unsaid)}"] if unsaid else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +124,6 @@ def _paid(agent: Agent, turns: list[tuple[tuple[Firing, ...], int]]) -> int:
 # --- the tools ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    id: str
-    task: str
-    resource: str
-    result: str
-
-
 class Desk:
     """The tools of one task, and the knowledge base's three, with what was done with them."""
 
@@ -138,24 +141,33 @@ class Desk:
     @property
     def right(self) -> int:
         """How many of the things worth saving were saved."""
-        return sum(any(each.said_in(text) for text in self.saved) for each in self._task.worth)
+        return sum(map(self.has_saved, self._task.worth))
+
+    def has_saved(self, worth: Worth) -> bool:
+        """Whether one of them was saved."""
+        return any(worth.said_in(text) for text in self.saved)
 
     @property
     def needless(self) -> int:
-        """Saves that say nothing worth saving, or only what an earlier one said."""
+        """How many saves say nothing worth saving, or only what an earlier one said."""
+        return len(self.needless_texts)
+
+    @property
+    def needless_texts(self) -> list[str]:
+        """What those saves say."""
         found: set[int] = set()
-        needless = 0
+        needless = []
         for text in self.saved:
             new = {number for number, each in enumerate(self._task.worth) if each.said_in(text)} - found
             found |= new
-            needless += not new
+            needless += [] if new else [text]
         return needless
 
     def _search(self, arguments: Mapping[str, Any], _: ToolContext) -> ToolResult:
         self.searches += 1
         asked = set(words(str(arguments["query"])))
         hits = [
-            _Known(str(number), about, "", content)
+            Known(str(number), about, "", content)
             for number, (about, content) in enumerate(self._task.knowledge)
             if asked & set(words(about))
         ]
@@ -170,7 +182,7 @@ class Desk:
 
 
 @functools.lru_cache(maxsize=256)
-def _safe(hits: tuple[_Known, ...], config: LabConfig, spoken: str) -> str:
+def _safe(hits: tuple[Known, ...], config: LabConfig, spoken: str) -> str:
     return format_safe_experiences(hits, config.injection, spoken)
 
 

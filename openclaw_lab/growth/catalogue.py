@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, insort
+from collections.abc import Iterator
 
 from openclaw_lab.growth.entry import STANDING, parts_of, uri_of
 from openclaw_lab.knowhub.entry import PRIVATE, Entry
@@ -29,17 +30,18 @@ class Catalogue:
                 entry = self._entries[entry.superseded_by]
         return entry
 
-    def under(self, prefix: str) -> list[Entry]:
-        """The live entries whose address begins so, in the order of addresses."""
+    def under(self, *prefixes: str) -> list[Entry]:
+        """The live entries whose address begins with one of these, in the order of addresses."""
         with self._lock:
             self._refresh()
-            start = bisect_left(self._addresses, prefix)
-            found = []
-            for uri in self._addresses[start:]:
-                if not uri.startswith(prefix):
-                    break
-                found.append(self._entries[self._id_at[uri]])
+            found = [self._entries[self._id_at[uri]] for prefix in prefixes for uri in self._beginning(prefix)]
         return [each for each in found if each.status == "live"]
+
+    def _beginning(self, prefix: str) -> Iterator[str]:
+        place = bisect_left(self._addresses, prefix)
+        while place < len(self._addresses) and self._addresses[place].startswith(prefix):
+            yield self._addresses[place]
+            place += 1
 
     def live(self) -> list[Entry]:
         """All live entries, oldest first."""
@@ -50,7 +52,7 @@ class Catalogue:
 
     def standing(self) -> list[Entry]:
         """The live preferences of how to answer, newest first."""
-        found = [each for folder in STANDING for each in self.under(f"{self._prefix}preferences/{folder}/")]
+        found = self.under(*(f"{self._prefix}preferences/{folder}/" for folder in STANDING))
         return sorted(found, key=lambda each: each.updated_at, reverse=True)
 
     @property

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -27,7 +28,7 @@ from openclaw_lab.knowhub.entry import same_form
 from openclaw_lab.knowhub.extract import check_extractor, message_of, overcome, redacted, spoken_in, telling
 from openclaw_lab.messages import Message, ToolCall
 from openclaw_lab.redaction.redactor import default_redactor
-from openclaw_lab.text import Language
+from openclaw_lab.text import Language, words
 
 
 class MemoryExtractor:
@@ -51,7 +52,27 @@ class MemoryExtractor:
         for each in sorted(found, key=lambda memory: (memory.evidence[-1:], memory.evidence)):
             if not self._detector.detect(each.content).flagged:
                 kept.setdefault((each.type, same_form(each.content)), each)
-        return list(kept.values())
+        return _without_lesser(tuple(kept.values()))
+
+
+# Words that turn what they are added to into something else.
+_TURNS = re.compile(
+    r"\b(?:t|no|not|never|used|longer|former\w*|stopped|quit|hardly|rarely|without|except|unless|only|but|if|until)\b"
+    r"|[不没别无未再曾前但除只才]",
+    re.IGNORECASE,
+)
+
+
+def _without_lesser(found: Sequence[ExtractedMemory]) -> list[ExtractedMemory]:
+    """The memories without those that another one of their type says too, and more; what corrects always stays."""
+    said = [frozenset(words(each.content)) for each in found]
+
+    def lesser(number: int) -> bool:
+        own, kind = said[number], found[number].type
+        more = (other - own for one, other in zip(found, said, strict=True) if one.type == kind and own < other)
+        return any(not _TURNS.search(" ".join(sorted(each))) for each in more)
+
+    return [each for number, each in enumerate(found) if each.correction or not lesser(number)]
 
 
 @functools.cache

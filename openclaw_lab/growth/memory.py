@@ -8,11 +8,12 @@ journal beside it counts. Several agents and processes may share a folder. How i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from openclaw_lab.config import LabConfig
-from openclaw_lab.errors import DataError
+from openclaw_lab.errors import ConfigError, DataError
 from openclaw_lab.growth.calibrate import Calibration, calibration
 from openclaw_lab.growth.catalogue import Catalogue
 from openclaw_lab.growth.entry import LAYERS, Layer, MemoryEntry, MemoryType, entry_of, name_of, parts_of, uri_of
@@ -55,13 +56,14 @@ class GrowthMemory:
         """Open a folder, or make it, for one agent. The embedder must be the one that the store was made with."""
         if not isinstance(agent_id, str) or not agent_id.strip() or agent_id != agent_id.strip():
             raise DataError("growth agent_id", agent_id, "a name without space around it")
+        if config is not None and not isinstance(config, LabConfig):
+            raise ConfigError("GrowthMemory.open: config", f"a {type(config).__name__}", "a whole LabConfig")
         settings, path = config or LabConfig(), Path(folder).expanduser()
-        hub = KnowHub.open(path, embedder, settings.knowhub)
-        try:
-            return cls(hub, Journal(path / JOURNAL, agent_id), agent_id, settings)
-        except BaseException:
-            hub.close()
-            raise
+        with ExitStack() as opened:
+            hub = opened.enter_context(KnowHub.open(path, embedder, settings.knowhub))
+            memory = cls(hub, Journal(path / JOURNAL, agent_id), agent_id, settings)
+            opened.pop_all()  # from here on it is the memory that closes
+            return memory
 
     def __enter__(self) -> Self:
         return self

@@ -6,6 +6,7 @@ Rank = what the search says + recency_weight · 2^(-age / half_life) + importanc
 
 from __future__ import annotations
 
+import functools
 from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +39,7 @@ class Recalled:
     @property
     def tokens(self) -> int:
         """Tokens of its line."""
-        return count_tokens(f"{self.line}\n")
+        return _tokens(self.line)
 
     @property
     def least_tokens(self) -> int:
@@ -106,7 +107,7 @@ def within_budgets(
             dropped.append(Dropped(each.entry, _too_long(f"at least {each.least_tokens}", room, kind)))
             continue
         if config.diversity and number not in spoken:
-            spoken[number] = frozenset(words(each.entry.content))
+            spoken[number] = _words(each.entry.content)
         likeness = max((_common(spoken[number], other) for other in said[seen[number] :]), default=0.0)
         seen[number] = len(said)
         if config.diversity * likeness > costs[number]:
@@ -122,6 +123,17 @@ def within_budgets(
         if config.diversity:
             said.append(spoken[number])
     return Retrieval(query, tuple(kept), tuple(dropped))
+
+
+# The same memories are looked at turn after turn, and in a sweep setting after setting.
+@functools.lru_cache(maxsize=8192)
+def _tokens(line: str) -> int:
+    return count_tokens(f"{line}\n")
+
+
+@functools.lru_cache(maxsize=8192)
+def _words(content: str) -> frozenset[str]:
+    return frozenset(words(content))
 
 
 def _too_long(tokens: str, room: int, kind: MemoryType) -> str:

@@ -36,8 +36,9 @@ class GrowthTracker:
     def frame(self) -> pd.DataFrame:
         """One row a period and type, in order of time.
 
-        `total`: memories of the type at the end of the period. `questions` and `covered` (questions for which a memory
-        was found) belong to no type: they stand in the rows of type "all", which also add the others up.
+        `total`: memories of the type at the end of the period. `questions` (whatever a memory was looked for) and
+        `covered` (those for which one was found, standing wishes aside) belong to no type: they stand in the rows of
+        type "all", which also add the others up.
         """
         import pandas as pd
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
@@ -45,6 +46,16 @@ class Experience(Protocol):
     @property
     def result(self) -> str:
         """What came of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An Experience as it is: what a store holds, in the words of a prompt."""
+
+    id: str
+    task: str
+    resource: str
+    result: str
 
 
 def looks_like_prompt_injection(text: str, config: InjectionConfig | None = None) -> bool:

@@ -12,17 +12,20 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from openclaw_lab import given
 from openclaw_lab.errors import HookError, PluginError
 from openclaw_lab.knobs import nearest
 from openclaw_lab.plugins.entry import Lifecycle, Service
 from openclaw_lab.plugins.functions import tool_of
 from openclaw_lab.plugins.guard import guarded_handler, guarded_tool
 from openclaw_lab.plugins.hooks import HOOKS, Handler
-from openclaw_lab.plugins.manifest import Manifest, is_tool_name
+from openclaw_lab.plugins.limits import LONGEST_HANDLER, handler_limit
+from openclaw_lab.plugins.manifest import Manifest
 from openclaw_lab.plugins.schema import schema_fault
 from openclaw_lab.plugins.settings import Mask, PluginConfig
-from openclaw_lab.plugins.tool import Tool
-from openclaw_lab.plugins.waiting import Loop, Worker
+from openclaw_lab.plugins.tool import NAMED_OTHERWISE, TOOL_NAME, Tool, is_tool_name
+from openclaw_lab.plugins.waiting import Loop
+from openclaw_lab.plugins.worker import Worker
 
 
 @dataclass(slots=True)
@@ -31,7 +34,7 @@ class Registered:
 
     tools: dict[str, Tool] = field(default_factory=dict)
     services: dict[str, Service] = field(default_factory=dict)
-    handlers: list[tuple[str, Handler, int]] = field(default_factory=list)
+    handlers: list[tuple[str, Handler, float, float]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     closers: list[Callable[[], None]] = field(default_factory=list)
 
@@ -50,6 +53,7 @@ class PluginApi:
         loop: Loop,
         worker: Worker | None = None,
         call_limit: float = 30.0,
+        hook_limits: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         self.id, self.name, self.version = manifest.id, manifest.name, manifest.version
         self.plugin_config: Mapping[str, Any] = config
@@ -58,15 +62,15 @@ class PluginApi:
         self.logger = plugin_logger(manifest.id, mask)
         self.registered = Registered()
         self._declared, self._taken, self._loop, self._mask, self._open = manifest.tools, taken, loop, mask, True
-        self._worker, self._call_limit = worker, call_limit
+        self._worker, self._call_limit, self._hook_limits = worker, call_limit, hook_limits
 
     def register_tool(self, tool: Tool | Callable[..., Any], *, name: str = "", description: str = "") -> None:
         """Add a tool: a Tool, or an annotated function (see `tool_of`)."""
         self._check_open("register_tool")
         made = tool if isinstance(tool, Tool) else tool_of(tool, name=name, description=description)
         where = f"tool {made.name}"
-        if not isinstance(made.name, str) or not is_tool_name(made.name):
-            raise PluginError(where, made.name, "letters, digits, _ and -, at most 64")
+        if not is_tool_name(made.name):
+            raise PluginError(where, str(made.name), TOOL_NAME, NAMED_OTHERWISE)
         if not isinstance(made.description, str) or not callable(made.run):
             raise PluginError(where, "no description or no function", "a Tool with both")
         if fault := schema_fault(made.parameters):
@@ -95,11 +99,12 @@ class PluginApi:
                 raise PluginError(f"service {made.id}", f"a {type(part).__name__}", "functions to start and to stop")
         self.registered.services[made.id] = made
 
-    def on(self, hook: str, handler: Callable[..., Any], *, priority: int = 0, timeout: float | None = None) -> None:
+    def on(self, hook: str, handler: Callable[..., Any], *, priority: float = 0, timeout: float | None = None) -> None:
         """Call `handler(event)` when the hook fires; higher priority first. It may be `async`, and may give text.
 
-        `timeout` in seconds, 15 without one, as on the host. A plain handler that is late disables the plugin: nothing
-        can stop it, so nothing more is asked of it.
+        `timeout` in seconds, at most 600; without one 15, after a turn and around a compaction 30, as on the host, and
+        the host's config may say otherwise. A plain handler that is late disables the plugin: nothing can stop it, so
+        nothing more is asked of it.
         """
         self._check_open("on")
         if not callable(handler):
@@ -107,8 +112,14 @@ class PluginApi:
         if hook not in HOOKS:
             self._refuse(f"hook {hook!r} ignored: the lab fires no such hook; {nearest(str(hook), HOOKS)}")
             return
-        made = guarded_handler(handler, self.id, self._loop, self._worker, timeout, self._mask)
-        self.registered.handlers.append((hook, made, priority))
+        if not isinstance(priority, int | float) or priority != priority:
+            raise HookError(f"hook {hook}: priority", str(priority), "a number")
+        limit = handler_limit(hook)
+        if timeout is not None:
+            limit = given.seconds(f"hook {hook}: timeout", timeout, most=LONGEST_HANDLER, error=HookError)
+        limit = self._hook_limits.get(hook, self._hook_limits.get("", limit))
+        made = guarded_handler(handler, self.id, self._loop, self._worker, limit, self._mask)
+        self.registered.handlers.append((hook, made, priority, limit))
 
     def when_closed(self, function: Callable[[], None]) -> None:
         """Call it when the plugin is stopped, after its services, or when it could not be registered."""

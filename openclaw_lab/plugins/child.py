@@ -10,13 +10,14 @@ import shutil
 import signal
 import threading
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from openclaw_lab.errors import HookError, PluginError
 from openclaw_lab.plugins.api import PluginApi
 from openclaw_lab.plugins.code import entry_of, fault, new_module_name, run_file
-from openclaw_lab.plugins.hooks import PROMPT_HOOKS, Injection
+from openclaw_lab.plugins.hooks import PROMPT_HOOKS, TOOL_HOOK, Injection, Verdict
 from openclaw_lab.plugins.manifest import read_manifest
 from openclaw_lab.plugins.settings import Mask, PluginConfig
 from openclaw_lab.plugins.tool import ToolContext, ToolResult
@@ -78,7 +79,10 @@ class _Served:
         mask = Mask(config, manifest.config_schema, setup["environment"])
         self._events = EventsIn()
         self._loop, self._limit = Loop(manifest.id), float(setup["limit"])
-        self._api = PluginApi(manifest, config, taken={}, environment=setup["environment"], mask=mask, loop=self._loop)
+        self._api = PluginApi(
+            manifest, config, taken={}, environment=setup["environment"], mask=mask, loop=self._loop,
+            hook_limits=setup["hook_limits"],
+        )  # fmt: skip
         folder = manifest.folder or Path(setup["folder"])
 
         def register() -> Any:
@@ -94,7 +98,7 @@ class _Served:
             {"name": each.name, "description": each.description, "parameters": dict(each.parameters)}
             for each in made.tools.values()
         ]
-        hooks = [(name, priority) for name, _, priority in made.handlers]
+        hooks = [(name, priority, limit) for name, _, priority, limit in made.handlers]
         return {"tools": tools, "services": list(made.services), "hooks": hooks, "notes": made.notes}
 
     def answer(self, asked: Mapping[str, Any], write: Any) -> dict[str, Any]:
@@ -110,10 +114,12 @@ class _Served:
         return {}
 
     def _hook(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        _, handler, _ = self._api.registered.handlers[asked["index"]]
+        _, handler, _, _ = self._api.registered.handlers[asked["index"]]
         given: object = handler(self._events.read(asked))
         if given is None:
             return {}
+        if isinstance(given, Verdict) and asked["hook"] == TOOL_HOOK:
+            return {"verdict": asdict(given)}
         builds = asked["hook"] in PROMPT_HOOKS
         if not builds or not isinstance(given, Injection) or not isinstance(given.text, str):
             wanted = "an Injection of text, or None" if builds else "no answer"

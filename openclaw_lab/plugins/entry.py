@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openclaw_lab import given
 from openclaw_lab.errors import PluginError
 from openclaw_lab.plugins.manifest import Manifest, id_fault
 from openclaw_lab.plugins.schema import schema_fault
@@ -72,8 +73,10 @@ def define_plugin_entry(
         raise PluginError(f"{where}: register", f"a {type(register).__name__}", "a function that takes the api")
     if config_schema is not None and (fault := schema_fault(config_schema)):
         raise PluginError(f"{where}: config_schema", fault)
-    if isinstance(tools, str) or isinstance(skills, str | Path):
-        raise PluginError(where, "one text", "lists of tool names and of skill folders")
-    folders = tuple(Path(each).expanduser().resolve() for each in skills)
-    declared = None if tools is None else tuple(tools)
+    given.check(
+        PluginError, **{f"{where}: name": (name, str, "a text"), f"{where}: description": (description, str, "a text")}
+    )
+    declared = None if tools is None else tuple(given.texts(f"{where}: tools", tools, error=PluginError))
+    wanted = given.listed(f"{where}: skills", skills, error=PluginError)
+    folders = tuple(given.path(f"{where}: skills", each, error=PluginError).resolve() for each in wanted)
     return PluginEntry(id, name or id, description, register, declared, config_schema or _OPEN, folders)

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from openclaw_lab.errors import PluginError
-from openclaw_lab.plugins.tool import Answer, Tool, ToolContext, ToolResult
+from openclaw_lab.plugins.tool import NAMED_OTHERWISE, TOOL_NAME, Answer, Tool, ToolContext, ToolResult, is_tool_name
 
 _SIMPLE: Mapping[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _KINDS = "str, int, float, bool, list[…], dict[str, …], Literal[…], `… | None`, or Any"
@@ -31,9 +31,13 @@ def tool_of(function: Callable[..., Any], *, name: str = "", description: str = 
     """
     if not callable(function):
         raise PluginError("tool_of", f"a {type(function).__name__}", "a function")
+    if not isinstance(name, str) or not isinstance(description, str):
+        raise PluginError("tool_of: name or description", f"a {type(name).__name__}", "texts")
     called = name or getattr(function, "__name__", "")
-    if not called.replace("_", "a").replace("-", "a").isalnum():
+    if not name and not called.isidentifier():
         raise PluginError("tool_of", called, "a function with a name", "give it one: tool_of(function, name=…)")
+    if not is_tool_name(called):
+        raise PluginError("the name of a tool", called, TOOL_NAME, NAMED_OTHERWISE)
     text = inspect.getdoc(function) or ""
     said = description or " ".join(re.split(r"\n\s*\n|^\s*(?::param|Args:)", text, maxsplit=1, flags=re.M)[0].split())
     if not said:

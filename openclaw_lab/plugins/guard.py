@@ -13,10 +13,9 @@ from openclaw_lab.plugins.hooks import PROMPT_HOOKS, TOOL_HOOK, Handler, HookEve
 from openclaw_lab.plugins.schema import Checker
 from openclaw_lab.plugins.settings import Mask
 from openclaw_lab.plugins.tool import Answer, Tool, ToolContext, ToolResult
-from openclaw_lab.plugins.waiting import Loop, Worker
+from openclaw_lab.plugins.waiting import Loop
+from openclaw_lab.plugins.worker import Worker
 
-# Seconds a handler may take, as on the host.
-HANDLER_LIMIT = 15.0
 _LONGEST = 500
 
 
@@ -46,12 +45,12 @@ def guarded_tool(tool: Tool, plugin: str, loop: Loop, worker: Worker | None, lim
 
 
 async def _later(name: str, given: Awaitable[Any], loop: Loop, limit: float, mask: Mask) -> Answer:
-    future = asyncio.wrap_future(loop.submit(given))
     try:
+        future = asyncio.wrap_future(loop.submit(given))
         done, _ = await asyncio.wait([future], timeout=limit)
         if not done:
             future.cancel()
-            raise PluginError(f"took longer than {limit:g} s")
+            raise await asyncio.to_thread(loop.lateness, limit, f"tool {name}")
         return _answer(name, future.result(), mask)
     except (Exception, SystemExit) as error:
         return _failed(name, words(error), mask)
@@ -74,14 +73,13 @@ def words(error: BaseException) -> str:
 
 
 def guarded_handler(
-    handler: Callable[..., Any], plugin: str, loop: Loop, worker: Worker | None, limit: float | None, mask: Mask
+    handler: Callable[..., Any], plugin: str, loop: Loop, worker: Worker | None, limit: float, mask: Mask
 ) -> Handler:
     """A handler that answers with an Injection, a Verdict or nothing, within `limit` seconds.
 
     Text and `{"prependContext": …}` are made into an Injection, `{"block": True, "blockReason": …}` and `{"params": …}`
     into a Verdict. A plain one runs on the plugin's worker, where there is one.
     """
-    seconds = HANDLER_LIMIT if limit is None else limit
 
     def run(event: HookEvent) -> Any:
         try:
@@ -89,9 +87,9 @@ def guarded_handler(
             if worker is None or inspect.iscoroutinefunction(handler):
                 given = handler(event)
             else:
-                given = worker.run(lambda: handler(event), seconds, what)
+                given = worker.run(lambda: handler(event), limit, what)
             if inspect.isawaitable(given):
-                given = loop.wait(given, seconds, what)
+                given = loop.wait(given, limit, what)
         except (Exception, SystemExit) as error:
             raise HookError(mask(words(error))) from None
         return _injection(given, event, plugin)

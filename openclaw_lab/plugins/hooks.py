@@ -79,8 +79,10 @@ class Verdict:
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Self:
         """From what a host takes: `block`, `blockReason`, `params`; a HookError for anything else."""
+        if answer.get("requireApproval"):
+            raise HookError(TOOL_HOOK, "requireApproval", "block or params: nobody is here to approve a call")
         block, reason, arguments = answer.get("block", False), answer.get("blockReason", ""), answer.get("params")
-        unknown = sorted(set(map(str, answer)) - {"block", "blockReason", "params"})
+        unknown = sorted(set(map(str, answer)) - {"block", "blockReason", "params", "requireApproval"})
         typed = isinstance(block, bool) and isinstance(reason, str) and isinstance(arguments, Mapping | None)
         if unknown or not typed:
             found = ", ".join(unknown) or ", ".join(f"{k}: a {type(v).__name__}" for k, v in answer.items())
@@ -107,12 +109,16 @@ class HookBus:
     """Handlers by hook, called in order of priority (higher first), then of registration."""
 
     def __init__(self) -> None:
-        self._handlers: dict[HookName, list[tuple[int, str, Handler]]] = {name: [] for name in HOOKS}
+        self._handlers: dict[HookName, list[tuple[float, str, Handler]]] = {name: [] for name in HOOKS}
 
-    def on(self, hook: str, handler: Handler, *, plugin: str = "", priority: int = 0) -> None:
+    def on(self, hook: str, handler: Handler, *, plugin: str = "", priority: float = 0) -> None:
         """Register a handler; an unknown hook name is an error that names the nearest right one."""
-        if hook not in self._handlers:
-            raise HookError(f"hook {hook!r}", expected="a known hook", todo=nearest(hook, HOOKS))
+        if hook not in HOOKS:
+            raise HookError(f"hook {hook!r}", expected="a known hook", todo=nearest(str(hook), HOOKS))
+        if not callable(handler):
+            raise HookError(f"hook {hook}", f"a {type(handler).__name__}", "a function that takes the event")
+        if not isinstance(priority, int | float) or priority != priority:
+            raise HookError(f"hook {hook}: priority", str(priority), "a number")
         handlers = self._handlers[hook]
         handlers.append((priority, plugin, handler))
         handlers.sort(key=lambda entry: -entry[0])
@@ -148,7 +154,7 @@ def _fire(event: HookEvent, plugin: str, handler: Handler) -> Firing:
         if inspect.iscoroutine(answer):
             answer.close()  # else Python complains later that nobody awaited it
         builds = event.hook in PROMPT_HOOKS
-        if not builds or not isinstance(answer, Injection) or not isinstance(answer.text, str):
+        if not builds or not isinstance(answer, Injection) or not (type(answer.text) is type(answer.kind) is str):
             wanted = "an Injection of text, or None" if builds else "no answer to a hook that builds no prompt"
             raise HookError(f"{plugin or 'a handler'} on {event.hook}", answer, wanted)
         return Firing(event, plugin, answer)

@@ -27,7 +27,7 @@ from openclaw_lab.errors import PluginError
 from openclaw_lab.plugins.api import PluginApi
 from openclaw_lab.plugins.child import HOME
 from openclaw_lab.plugins.entry import PluginEntry, Service
-from openclaw_lab.plugins.hooks import HookEvent, Injection
+from openclaw_lab.plugins.hooks import HookEvent, Injection, Verdict
 from openclaw_lab.plugins.limits import Limits
 from openclaw_lab.plugins.manifest import Manifest
 from openclaw_lab.plugins.tool import Run, Tool, ToolContext, ToolResult
@@ -41,23 +41,26 @@ _LONGEST = 16_000_000
 
 
 def isolated_entry(
-    manifest: Manifest, config: Mapping[str, Any], environment: Mapping[str, str], limits: Limits
+    manifest: Manifest,
+    config: Mapping[str, Any],
+    environment: Mapping[str, str],
+    limits: Limits,
+    hook_limits: Mapping[str, float],
 ) -> PluginEntry:
     """The entry of a plugin folder whose code runs in another process."""
     if os.name != "posix":
         raise PluginError(f"plugin {manifest.id}: isolation", os.name, "a POSIX system")
-    child = _Child(manifest, config, environment, limits)
+    setup = {"config": dict(config), "environment": dict(environment), "hook_limits": dict(hook_limits)}
+    child = _Child(manifest, setup, limits)
     return PluginEntry(manifest.id, manifest.name, manifest.description, child.register)
 
 
 class _Child:
     """One plugin's process; started at need, killed when it is late or says what it must not."""
 
-    def __init__(
-        self, manifest: Manifest, config: Mapping[str, Any], environment: Mapping[str, str], limits: Limits
-    ) -> None:
+    def __init__(self, manifest: Manifest, setup: Mapping[str, Any], limits: Limits) -> None:
         self._manifest, self._limits = manifest, limits
-        self._setup = {"folder": str(manifest.folder), "config": dict(config), "environment": dict(environment)}
+        self._setup = {"folder": str(manifest.folder), **setup}
         self._process: subprocess.Popen[bytes] | None = None
         self._running: list[str] = []  # services, to be started again in a new process
         self._lock = threading.Lock()
@@ -78,8 +81,8 @@ class _Child:
             api.register_tool(Tool(each["name"], each["description"], each["parameters"], self._runner(each["name"])))
         for name in said["services"]:
             api.register_service(Service(name, self._service("start", name), self._service("stop", name)))
-        for index, (hook, priority) in enumerate(said["hooks"]):
-            api.on(hook, self._handler(index), priority=priority)
+        for index, (hook, priority, limit) in enumerate(said["hooks"]):
+            api.on(hook, self._handler(index, min(limit, self._limits.call)), priority=priority, timeout=limit)
         for note in said["notes"]:
             api.note(note)
 
@@ -119,9 +122,11 @@ class _Child:
 
         return run
 
-    def _handler(self, index: int) -> Callable[[HookEvent], Injection | None]:
-        def run(event: HookEvent) -> Injection | None:
-            said = self._ask({"do": "hook", "index": index}, f"hook {event.hook}", event=event)
+    def _handler(self, index: int, limit: float) -> Callable[[HookEvent], Injection | Verdict | None]:
+        def run(event: HookEvent) -> Injection | Verdict | None:
+            said = self._ask({"do": "hook", "index": index}, f"hook {event.hook}", event=event, limit=limit)
+            if "verdict" in said:
+                return Verdict(**said["verdict"])
             return Injection(str(said["text"]), str(said["kind"])) if "text" in said else None
 
         return run
@@ -132,6 +137,7 @@ class _Child:
         what: str,
         on_delta: Callable[[str], None] | None = None,
         event: HookEvent | None = None,
+        limit: float | None = None,
     ) -> dict[str, Any]:
         with self._lock:
             try:
@@ -141,7 +147,7 @@ class _Child:
                         self._talk({"do": "start", "name": name}, self._limits.call, f"service {name}: start")
                 if event is not None:  # written last: a new process knows no messages
                     asked = {**asked, **self._events.written(event)}
-                said = self._talk(asked, self._limits.call, what, on_delta)
+                said = self._talk(asked, limit or self._limits.call, what, on_delta)
             except BaseException:
                 self.close()
                 raise

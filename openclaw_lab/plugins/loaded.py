@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import monotonic
 
 from openclaw_lab.plugins.api import Registered
 from openclaw_lab.plugins.code import fault
-from openclaw_lab.plugins.entry import Service
+from openclaw_lab.plugins.entry import PluginEntry, Service
 from openclaw_lab.plugins.manifest import Manifest
 from openclaw_lab.plugins.settings import Mask
-from openclaw_lab.plugins.waiting import Loop, Worker, limited
+from openclaw_lab.plugins.waiting import Loop, limited
+from openclaw_lab.plugins.worker import Worker
 
 # Seconds that all services together may take to stop.
 STOP_LIMIT = 5.0
@@ -19,8 +21,9 @@ STOP_LIMIT = 5.0
 
 @dataclass(slots=True)
 class Loaded:
-    """One plugin that is loaded."""
+    """One plugin that is loaded, and what it was loaded from."""
 
+    source: Path | PluginEntry
     manifest: Manifest
     registered: Registered
     loop: Loop
@@ -28,6 +31,11 @@ class Loaded:
     mask: Mask
     worker: Worker | None
     started: list[Service] = field(default_factory=list)
+
+    @property
+    def late(self) -> str:
+        """Which of its calls was late and could not be stopped; empty when none was."""
+        return (self.worker.late if self.worker else "") or self.loop.late
 
 
 def stop_all(loaded: dict[str, Loaded], deadline: float) -> tuple[str, ...]:

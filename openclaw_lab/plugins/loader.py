@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
+from openclaw_lab import given
 from openclaw_lab.errors import LabError, PluginError
 from openclaw_lab.knobs import nearest
 from openclaw_lab.plugins.api import PluginApi, Registered
 from openclaw_lab.plugins.code import entry_of, fault, forget, new_module_name, run_file
-from openclaw_lab.plugins.entry import PluginEntry, define_plugin_entry
-from openclaw_lab.plugins.folders import plugin_folders
+from openclaw_lab.plugins.entry import PluginEntry
+from openclaw_lab.plugins.folders import no_plugin, plugin_folders
 from openclaw_lab.plugins.hooks import HookBus
 from openclaw_lab.plugins.isolation import isolated_entry
 from openclaw_lab.plugins.limits import Limits
@@ -28,10 +29,10 @@ from openclaw_lab.plugins.loaded import STOP_LIMIT, Loaded, close, stop_all
 from openclaw_lab.plugins.manifest import Manifest, read_manifest
 from openclaw_lab.plugins.report import Report, as_lines
 from openclaw_lab.plugins.settings import HostConfig, Mask, PluginConfig, host_config, plugin_config
+from openclaw_lab.plugins.sources import Source, entry_given, key_of, same, where
 from openclaw_lab.plugins.tool import Tool, ToolContext, ToolResult
-from openclaw_lab.plugins.waiting import Loop, Worker, finish, limited
-
-Source = str | Path | PluginEntry | Callable[[PluginApi], Any]
+from openclaw_lab.plugins.waiting import Loop, finish, limited
+from openclaw_lab.plugins.worker import Worker
 
 
 def load_plugins(
@@ -50,9 +51,18 @@ def load_plugins(
     `isolated`: all, or those named, run in a process of their own. `limits`: what they may take. `start`: start their
     services. A source that is not there is a PluginError; what is wrong with a plugin stands in `.reports`.
     """
-    if isinstance(isolated, str):
-        raise PluginError("load_plugins: isolated", isolated, "true, false, or a list of plugin ids")
-    plugins = Plugins(host_config(config), dict(environment or {}), frozenset(reserved), isolated, limits or Limits())
+    if isinstance(isolated, str) or not isinstance(isolated, bool | Collection):
+        raise PluginError("load_plugins: isolated", str(isolated), "true, false, or a list of plugin ids")
+    if not isinstance(isolated, bool):
+        given.texts("load_plugins: isolated", isolated, error=PluginError)
+    given.check(
+        PluginError,
+        limits=(limits or Limits(), Limits, "Limits, of openclaw_lab.plugins.limits"),
+        start=(start, bool, "true or false"),
+    )
+    values = given.named_texts("load_plugins: environment", environment, error=PluginError)
+    taken = frozenset(given.texts("load_plugins: reserved", reserved, error=PluginError))
+    plugins = Plugins(host_config(config), values, taken, isolated, limits or Limits())
     plugins.load(*sources, start=start)
     known = [each.id for each in plugins.reports]
     plugins.tell_unknown()
@@ -115,9 +125,9 @@ class Plugins:
     def _as_of_now(self, report: Report) -> Report:
         """A report, of a plugin whose hook or tool was late with that."""
         loaded = self._loaded.get(report.id)
-        if loaded is None or loaded.worker is None or not loaded.worker.late or report.status != "loaded":
+        if loaded is None or not loaded.late or report.status != "loaded":
             return report
-        return replace(report, status="disabled", reason=loaded.worker.late, fault=True)
+        return replace(report, status="disabled", reason=loaded.late, fault=True)
 
     def __str__(self) -> str:
         return as_lines(self.reports)
@@ -132,10 +142,14 @@ class Plugins:
         made: list[Report] = []
         with self._lock:
             for source in sources:
-                single = plugin_folders(source) if isinstance(source, str | Path) else [_entry(source)]
-                if source not in self._sources:
+                single = plugin_folders(source) if isinstance(source, str | Path) else [entry_given(source)]
+                if source in self._sources:  # an entry that was written anew is the one that counts
+                    self._sources[self._sources.index(source)] = source
+                else:
                     self._sources.append(source)
                 made += [self._load(each, start) for each in single]
+                if not single:
+                    made.append(self._reports.setdefault(str(source), no_plugin(Path(str(source)))))
         return tuple(made)
 
     def reload(self, *ids: str) -> tuple[Report, ...]:
@@ -158,9 +172,9 @@ class Plugins:
 
     def _reload(self, name: str) -> Report:
         for source in self._sources:
-            single = plugin_folders(source) if isinstance(source, str | Path) else [_entry(source)]
+            single = plugin_folders(source) if isinstance(source, str | Path) else [entry_given(source)]
             for each in single:
-                if _key(each) == name or self._named(each) == name:
+                if key_of(each) == name or self._named(each) == name:
                     if name in self._loaded:
                         self.unload(name)
                     return self._load(each, True)
@@ -178,8 +192,9 @@ class Plugins:
 
         `reload` brings it back.
         """
+        given.seconds("unload: deadline", deadline, error=PluginError)
         with self._lock:
-            loaded = self._loaded.pop(plugin_id, None)
+            loaded = self._loaded.pop(plugin_id, None) if isinstance(plugin_id, str) else None
             if loaded is None:
                 raise self._unknown(plugin_id)
             self._reports.pop(plugin_id, None)
@@ -194,37 +209,51 @@ class Plugins:
         return found
 
     def _unknown(self, name: str) -> PluginError:
-        todo = nearest(name, self._loaded) if self._loaded else "none is loaded"
+        todo = nearest(str(name), self._loaded) if self._loaded else "none is loaded"
         return PluginError(f"plugin {name}", expected="a plugin that is loaded", todo=todo)
 
     def _load(self, source: Path | PluginEntry, start: bool) -> Report:
-        key = _key(source)
+        key = key_of(source)
         try:
             manifest = source.manifest if isinstance(source, PluginEntry) else read_manifest(source)
             key = manifest.id
             if manifest.id in self._loaded:
+                if same(self._loaded[manifest.id].source, source):  # named twice, or found in a folder that was loaded
+                    return self._as_of_now(self._reports[manifest.id])
                 other = self._reports[manifest.id].source
                 raise PluginError(
-                    f"{_where(source)}: the id {key} is taken by the plugin from {other}, which stays loaded"
+                    f"{where(source)}: the id {key} is taken by the plugin from {other}, which stays loaded"
                 )
             refused = self._host.refusal(manifest)
-            report = Report(key, "disabled", _where(source), refused) if refused else self._made(source, manifest)
+            report = Report(key, "disabled", where(source), refused) if refused else self._made(source, manifest)
         except LabError as error:
-            report = Report(key, "disabled", _where(source), str(error), fault=True)
-        first = self._reports.get(key)  # a second plugin of that id must not hide the first one's line
-        self._reports[_where(source) if first and first.source != report.source else key] = report
+            report = Report(key, "disabled", where(source), str(error), fault=True)
+        self._note(key, report)
         return self._started(key) or report if start and report.status == "loaded" else report
+
+    def _note(self, key: str, report: Report) -> None:
+        """Keep a report; of two plugins of one id each has its line, and the one that is loaded has the id's."""
+        first = self._reports.get(key)
+        if report.status == "loaded":
+            self._reports.pop(report.source, None)  # what it said before
+            if first is not None and first.source != report.source:
+                self._reports[first.source] = first
+            self._reports[key] = report
+        else:
+            second = first is not None and (first.source != report.source or key in self._loaded)
+            self._reports[report.source if second else key] = report
 
     def _made(self, source: Path | PluginEntry, manifest: Manifest) -> Report:
         config = plugin_config(manifest, self._host, self._environment)
         mask = Mask(config, manifest.config_schema, self._environment)
         taken = dict.fromkeys(self._reserved, "the host") | {n: f"plugin {t.plugin}" for n, t in self._tools.items()}
         own = isinstance(source, PluginEntry) and source.trusted
+        hook_limits = self._host.hook_limits(manifest.id)
         worker = None if own or self._alone(manifest) else Worker(manifest.id)  # a process has limits of its own
-        loaded = Loaded(manifest, Registered(), Loop(manifest.id), new_module_name(manifest), mask, worker)
+        loaded = Loaded(source, manifest, Registered(), Loop(manifest.id), new_module_name(manifest), mask, worker)
         api = PluginApi(
             manifest, config, taken=taken, environment=self._environment, mask=mask, loop=loaded.loop, worker=worker,
-            call_limit=self._limits.call,
+            call_limit=self._limits.call, hook_limits=hook_limits,
         )  # fmt: skip
         loaded.registered = api.registered
 
@@ -237,20 +266,21 @@ class Plugins:
             close(loaded, 0.1)
             forget(loaded.module)
             reason = mask(fault(error, manifest.folder))
-            return Report(manifest.id, "disabled", _where(source), reason, fault=True, notes=manifest.notes)
+            return Report(manifest.id, "disabled", where(source), reason, fault=True, notes=manifest.notes)
         finally:
             api.close()
-        return self._committed(loaded, _where(source))
+        return self._committed(loaded, where(source))
 
     def _code(
         self, source: Path | PluginEntry, manifest: Manifest, loaded: Loaded, config: PluginConfig
     ) -> PluginEntry:
         if isinstance(source, PluginEntry):
             if self._alone(manifest):
-                raise PluginError(f"plugin {manifest.id}: isolated", _where(source), "a folder")
+                raise PluginError(f"plugin {manifest.id}: isolated", where(source), "a folder")
             return source
         if self._alone(manifest):
-            return isolated_entry(manifest, config, self._environment, self._limits)
+            hook_limits = self._host.hook_limits(manifest.id)
+            return isolated_entry(manifest, config, self._environment, self._limits, hook_limits)
         return entry_of(run_file(source, loaded.module), manifest)
 
     def _alone(self, manifest: Manifest) -> bool:
@@ -260,13 +290,13 @@ class Plugins:
     def _committed(self, loaded: Loaded, where: str) -> Report:
         manifest, registered = loaded.manifest, loaded.registered
         self._tools.update(registered.tools)
-        for hook, handler, priority in registered.handlers:
+        for hook, handler, priority, _ in registered.handlers:
             self.bus.on(hook, handler, plugin=manifest.id, priority=priority)
         self._loaded[manifest.id] = loaded
         said = " ".join(registered.notes).split()
         absent = [each for each in manifest.tools or () if each not in registered.tools and each not in said]
         missing = [f"tool {each} is declared but not registered" for each in absent]
-        notes = (*manifest.notes, *registered.notes, *missing)
+        notes = (*manifest.notes, *self._host.notes(manifest.id), *registered.notes, *missing)
         tools, services = tuple(registered.tools), tuple(registered.services)
         return Report(manifest.id, "loaded", where, tools=tools, services=services, notes=notes)
 
@@ -315,6 +345,7 @@ class Plugins:
 
         A second time does nothing; `start` starts them again.
         """
+        given.seconds("stop: deadline", deadline, error=PluginError)
         with self._lock:
             return stop_all(self._loaded, deadline)
 
@@ -329,15 +360,17 @@ class Plugins:
 
     def call(self, name: str, /, *, context: ToolContext | None = None, **arguments: Any) -> ToolResult:
         """Call a tool as an agent would; an `async` one is waited for, also inside a running event loop."""
-        given = self._tool(name).run(arguments, context or ToolContext())
-        return _result(given if isinstance(given, str | ToolResult) else finish(given))
+        answer = self._tool(name, context).run(arguments, context or ToolContext())
+        return _result(answer if isinstance(answer, str | ToolResult) else finish(answer))
 
     async def acall(self, name: str, /, *, context: ToolContext | None = None, **arguments: Any) -> ToolResult:
         """`call` from a coroutine."""
-        given = self._tool(name).run(arguments, context or ToolContext())
-        return _result(given if isinstance(given, str | ToolResult) else await given)
+        answer = self._tool(name, context).run(arguments, context or ToolContext())
+        return _result(answer if isinstance(answer, str | ToolResult) else await answer)
 
-    def _tool(self, name: str) -> Tool:
+    def _tool(self, name: str, context: ToolContext | None) -> Tool:
+        if context is not None and not isinstance(context, ToolContext):
+            raise PluginError("call: context", f"a {type(context).__name__}", "a ToolContext")
         if not isinstance(name, str):
             raise PluginError("call", f"a {type(name).__name__}", "the name of a tool")
         if name not in self._tools:
@@ -345,21 +378,5 @@ class Plugins:
         return self._tools[name]
 
 
-def _result(given: str | ToolResult) -> ToolResult:
-    return given if isinstance(given, ToolResult) else ToolResult(given)
-
-
-def _entry(source: object) -> PluginEntry:
-    if isinstance(source, PluginEntry):
-        return source
-    if callable(source):
-        return define_plugin_entry(id=getattr(source, "__name__", "plugin").strip("<>"), register=source)
-    raise PluginError("load_plugins", f"a {type(source).__name__}", "a folder, an entry or a function register(api)")
-
-
-def _where(source: Path | PluginEntry) -> str:
-    return str(source) if isinstance(source, Path) else "an entry given as an object"
-
-
-def _key(source: Path | PluginEntry) -> str:
-    return source.name if isinstance(source, Path) else source.id
+def _result(answer: str | ToolResult) -> ToolResult:
+    return answer if isinstance(answer, ToolResult) else ToolResult(answer)

@@ -12,10 +12,12 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
+from openclaw_lab import given
 from openclaw_lab.errors import PluginError, excerpt
 from openclaw_lab.knobs import nearest
 from openclaw_lab.plugins.relaxed_json import read_object
 from openclaw_lab.plugins.schema import named_kind, schema_fault
+from openclaw_lab.plugins.tool import TOOL_NAME, is_tool_name
 
 FILE = "openclaw.plugin.json"
 _EMPTY: Mapping[str, Any] = MappingProxyType({"type": "object", "properties": {}, "additionalProperties": False})
@@ -28,7 +30,6 @@ _KNOWN = (
 )  # fmt: skip
 _SEED_ONLY = ("author", "license", "main", "dependencies")
 _LONGEST_ID = 100
-_LONGEST_TOOL = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Manifest:
 
 def read_manifest(folder: str | Path) -> Manifest:
     """The manifest of a plugin folder (or the file itself); a PluginError is one line with every fault."""
-    path = Path(folder).expanduser()
+    path = given.path("read_manifest", folder, expected="a plugin's folder", error=PluginError)
     file = path if path.name == FILE else path / FILE
     if not _is_file(file):
         raise PluginError(str(file), expected="a plugin's manifest", todo="see openclaw_lab/plugins/examples for one")
@@ -198,7 +199,7 @@ class _Reader:
         names = self._strings(contracts.get("tools", []), "contracts.tools")
         for name in names:
             if not is_tool_name(name):
-                self._fault("contracts.tools", name, "letters, digits, _ and -, at most 64")
+                self._fault("contracts.tools", name, TOOL_NAME)
         return tuple(names)
 
     def _skills(self) -> tuple[Path, ...]:
@@ -228,11 +229,6 @@ def id_fault(value: str) -> str:
     if not value or not plain or len(value) > _LONGEST_ID or ".." in parts or value.startswith(("/", ".")):
         return f"a name without spaces and signs, at most {_LONGEST_ID} characters"
     return ""
-
-
-def is_tool_name(name: str) -> bool:
-    """Whether model providers take it as the name of a tool."""
-    return 0 < len(name) <= _LONGEST_TOOL and name.isascii() and name.replace("_", "a").replace("-", "a").isalnum()
 
 
 def inside(folder: Path, relative: str) -> Path | None:

@@ -14,13 +14,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from openclaw_lab import given
 from openclaw_lab.errors import PluginError
 from openclaw_lab.knobs import nearest
+from openclaw_lab.plugins.limits import LONGEST_HANDLER
 from openclaw_lab.plugins.manifest import Manifest
 from openclaw_lab.plugins.relaxed_json import read_object
 from openclaw_lab.plugins.schema import Checker, dotted, named_kind, with_defaults
 
 OWN = "config.json"
+# What a host takes in `plugins`, and in each of its entries: with anything else it does not start.
+_PARTS = ("enabled", "allow", "deny", "load", "slots", "entries")
+_ENTRY = ("enabled", "hooks", "subagent", "llm", "config")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
 _SECRET = re.compile(r"secret|token|passw|credential|api_?key|private_?key|密钥|密码", re.IGNORECASE)
@@ -30,10 +35,11 @@ _SHORTEST_SECRET = 4
 
 @dataclass(frozen=True, slots=True)
 class HostConfig:
-    """The `plugins` part of a host's config, and the file that it is from (for messages)."""
+    """The `plugins` part of a host's config, the file that it is from (for messages), and what stands beside it."""
 
     plugins: Mapping[str, Any] = field(default_factory=dict, repr=False)
     source: str = "config"
+    beside: tuple[str, ...] = ()
 
     def entry(self, plugin_id: str) -> Mapping[str, Any]:
         """What it says of one plugin; empty where nothing."""
@@ -42,8 +48,8 @@ class HostConfig:
 
     def refusal(self, manifest: Manifest, *, asked: bool = False) -> str:
         """Why a plugin is not to be loaded; empty when it is. `asked`: named by hand, so that it need not be active."""
-        wanted = self.entry(manifest.id).get("enabled")
-        if self.plugins.get("enabled") is False:
+        wanted = self._flag(self.entry(manifest.id), f"entries.{manifest.id}.enabled")
+        if self._flag(self.plugins, "enabled") is False:
             return f"plugins.enabled is false in {self.source}"
         if manifest.id in self._names("deny"):
             return f"plugins.deny names it in {self.source}"
@@ -54,6 +60,41 @@ class HostConfig:
         if wanted is True or asked or manifest.active:
             return ""
         return f"neither enabledByDefault nor activation.onStartup; set plugins.entries.{manifest.id}.enabled to true"
+
+    def notes(self, plugin_id: str) -> tuple[str, ...]:
+        """What of a plugin's settings stands where no host reads it."""
+        where = f"{self.source}: plugins.entries.{plugin_id}"
+        unknown = [each for each in self.entry(plugin_id) if each not in _ENTRY]
+        notes = [f"{where}.{each}: not read, OpenClaw does not start; {nearest(str(each), _ENTRY)}" for each in unknown]
+        if plugin_id in self.beside:
+            notes.append(
+                f"{self.source}: {plugin_id}: not read; settings belong into plugins.entries.{plugin_id}.config"
+            )
+        return tuple(notes)
+
+    def hook_limits(self, plugin_id: str) -> dict[str, float]:
+        """Seconds that a plugin's handlers may take, by hook, and under "" for all others; empty where it says none."""
+        path = f"entries.{plugin_id}.hooks"
+        hooks = self._object(self.entry(plugin_id).get("hooks", _NOTHING), path)
+        times = self._object(hooks.get("timeouts", _NOTHING), f"{path}.timeouts")
+        given = {"": ("timeoutMs", hooks.get("timeoutMs"))} | {n: (f"timeouts.{n}", t) for n, t in times.items()}
+        limits: dict[str, float] = {}
+        for hook, (name, value) in given.items():
+            if value is None:
+                continue
+            if type(value) not in (int, float) or not 0 < value <= 1000 * LONGEST_HANDLER:
+                found = str(value) if isinstance(value, int | float) else named_kind(value)
+                expected = f"more than 0 and at most {1000 * LONGEST_HANDLER:,.0f} ms"
+                raise PluginError(f"{self.source}: plugins.{path}.{name}", found, expected)
+            limits[hook] = value / 1000
+        return limits
+
+    def _flag(self, values: Mapping[str, Any], path: str) -> bool | None:
+        """A true or false, where it is given."""
+        value = values.get("enabled")
+        if value is not None and not isinstance(value, bool):
+            raise PluginError(f"{self.source}: plugins.{path}", named_kind(value), "true or false")
+        return value
 
     def named(self) -> tuple[str, ...]:
         """The ids that it names anywhere, each once."""
@@ -68,7 +109,7 @@ class HostConfig:
 
     def _object(self, value: object, path: str) -> Mapping[str, Any]:
         if not isinstance(value, Mapping):
-            raise PluginError(f"{self.source}: plugins.{path}", named_kind(value), "an object")
+            raise PluginError(f"{self.source}: plugins.{path}".rstrip("."), named_kind(value), "an object")
         return value
 
 
@@ -81,12 +122,20 @@ def host_config(config: HostConfig | Mapping[str, Any] | str | Path | None) -> H
     source = "config"
     if isinstance(config, str | Path):
         source = str(config)
-        config = read_object(Path(config).expanduser())
+        config = read_object(given.path("config", config, expected="a file", error=PluginError))
     if not isinstance(config, Mapping):
         raise PluginError("config", f"a {type(config).__name__}", "a file, or an object with plugins")
-    made = HostConfig(config.get("plugins", _NOTHING), source)
+    made = HostConfig(config.get("plugins", _NOTHING), source, tuple(map(str, config)))
     made._object(made.plugins, "")
     made._object(made.plugins.get("entries", _NOTHING), "entries")
+    for name in made.plugins:  # newer hosts may take more names than these
+        near = nearest(str(name), _PARTS)
+        if name not in _PARTS and near.startswith("did you mean"):
+            raise PluginError(f"{source}: plugins.{name}", expected="a name that a host takes", todo=near)
+    for name in config if "plugins" not in config else ():
+        if name in _PARTS[1:3] or name == "entries" or nearest(str(name), ["plugins"]).startswith("did you mean"):
+            todo = "plugins: {entries: {<id>: {config: {…}}}}"
+            raise PluginError(f"{source}: {name}", expected="plugins, as in openclaw.json", todo=todo)
     return made
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from openclaw_lab.errors import PluginError
 from openclaw_lab.plugins.code import FILE
-from openclaw_lab.plugins.folders import bundled_plugins, plugin_folders
+from openclaw_lab.plugins.folders import bundled_plugins, no_plugin, plugin_folders
 from openclaw_lab.plugins.loader import load_plugins
 from openclaw_lab.plugins.manifest import read_manifest
 from openclaw_lab.plugins.report import Report
@@ -32,8 +32,12 @@ def plugin_status(
         plugins = load_plugins(*named, config=host, environment=environment, isolated=isolated, start=False)
         plugins.stop()
         return plugins.reports
-    folders = [folder for each in named for folder in plugin_folders(each)]
-    return tuple(read_status(folder, host, environment or {}) for folder in folders)
+    reports: list[Report] = []
+    for each in named:
+        folders = plugin_folders(each)
+        reports += [read_status(folder, host, environment or {}) for folder in folders]
+        reports += [] if folders else [no_plugin(Path(each))]
+    return tuple(reports)
 
 
 def read_status(folder: Path, host: HostConfig, environment: Mapping[str, str]) -> Report:
@@ -45,11 +49,12 @@ def read_status(folder: Path, host: HostConfig, environment: Mapping[str, str]) 
         if refused := host.refusal(manifest):
             return Report(name, "disabled", str(folder), refused)
         plugin_config(manifest, host, environment)
+        host.hook_limits(name)
         if not (folder / FILE).is_file():
             raise PluginError(str(folder / FILE), expected="the plugin's Python code")
     except PluginError as error:
         return Report(name, "disabled", str(folder), str(error), fault=True)
-    return Report(name, "ready", str(folder), tools=manifest.tools or (), notes=manifest.notes)
+    return Report(name, "ready", str(folder), tools=manifest.tools or (), notes=(*manifest.notes, *host.notes(name)))
 
 
 def print_status(

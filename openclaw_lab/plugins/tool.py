@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,12 @@ class ToolResult:
 
 
 Answer = str | ToolResult
+# What model providers take as the name of a tool, in words, and what to do about another one.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+TOOL_NAME = "letters, digits, _ and -, at most 64"
+NAMED_OTHERWISE = (
+    "model providers take no others: give it a name of A to Z, such as get_weather; describe it in Chinese"
+)
 Run = Callable[[Mapping[str, Any], ToolContext], Answer | Awaitable[Answer]]
 
 
@@ -39,3 +46,8 @@ class Tool:
     parameters: Mapping[str, Any]
     run: Run = field(compare=False, repr=False)
     plugin: str = ""
+
+
+def is_tool_name(name: object) -> bool:
+    """Whether model providers take it as the name of a tool."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None

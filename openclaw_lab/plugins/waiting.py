@@ -10,18 +10,25 @@ import concurrent.futures
 import contextlib
 import contextvars
 import inspect
-import queue
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from openclaw_lab.errors import PluginError
 
+# Seconds that a loop which is not blocked takes at most to say so, on a machine with much else to do.
+_PROMPT = 1.0
+
 
 class Loop:
-    """One plugin's event loop, on a thread of its own that starts at the first use; closing it cancels its tasks."""
+    """One plugin's event loop, on a thread of its own that starts at the first use; closing it cancels its tasks.
+
+    What is awaited there too long is cancelled. `late` says what could not be, since it blocks the loop: every later
+    call fails at once.
+    """
 
     def __init__(self, name: str) -> None:
+        self.late = ""
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -35,6 +42,10 @@ class Loop:
                 if inspect.iscoroutine(awaitable):
                     awaitable.close()
                 raise PluginError(f"plugin {self._name}", "a call after it was stopped", "a plugin that runs")
+            if self.late:
+                if inspect.iscoroutine(awaitable):
+                    awaitable.close()
+                raise PluginError(f"plugin {self._name} is disabled: {self.late}")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
@@ -54,7 +65,19 @@ class Loop:
             if future.done():  # its own TimeoutError
                 raise
             future.cancel()
-            raise PluginError(f"{what}: took longer than {limit:g} s") from None
+            raise self.lateness(limit, what) from None
+
+    def lateness(self, limit: float, what: str) -> PluginError:
+        """The error for what was cancelled after `limit` seconds; asks the loop whether it still runs."""
+        said = f"{what}: took longer than {limit:g} s"
+        loop, answered = self._loop, threading.Event()
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(answered.set)
+            if not answered.wait(_PROMPT):
+                said += " and blocks the event loop"
+                self.late = said
+        return PluginError(said)
 
     def open(self) -> None:
         """Take calls again after a close."""
@@ -102,7 +125,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
     finally:
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception, asyncio.CancelledError):
             loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
 
@@ -135,63 +158,6 @@ def limited(function: Callable[[], Any], loop: Loop, limit: float, what: str) ->
     raise PluginError(what, f"{type(value).__name__}: {value}")
 
 
-class Worker:
-    """One plugin's thread for its plain hooks and tools, started at the first use; a call that is late ends its use.
-
-    `late` then says which call that was; every later one fails at once. A call from within a call runs where it is.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.late = ""
-        self._name = name
-        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
-
-    def run(self, function: Callable[[], Any], limit: float, what: str) -> Any:
-        """What a function gives within `limit` seconds; whatever it raises is raised."""
-        if self._thread is not None and self._thread is threading.current_thread():
-            return function()
-        if self.late:
-            raise PluginError(f"plugin {self._name} is disabled: {self.late}")
-        answer: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
-        context = contextvars.copy_context()
-
-        def job() -> None:
-            try:
-                answer.put((True, context.run(function)))
-            except BaseException as error:  # SystemExit and the like too: the caller must not wait in vain
-                answer.put((False, error))
-
-        self._start()
-        self._jobs.put(job)
-        try:
-            good, value = answer.get(timeout=limit)
-        except queue.Empty:
-            self.late = f"{what}: took longer than {limit:g} s"
-            raise PluginError(self.late) from None
-        if good:
-            return value
-        raise value
-
-    def close(self) -> None:
-        """Let the thread end, once it is done."""
-        with self._lock:
-            if self._thread is not None:
-                self._jobs.put(None)
-                self._thread = None
-
-    def _start(self) -> None:
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name=f"plugin-{self._name}-calls", daemon=True)
-                self._thread.start()
-
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job()
-
-
 def finish(awaitable: Awaitable[Any]) -> Any:
     """Its result, from a plain function; also where an event loop is running already."""
     try:
@@ -199,7 +165,7 @@ def finish(awaitable: Awaitable[Any]) -> Any:
     except RuntimeError:
         return asyncio.run(_outcome(awaitable))
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, _outcome(awaitable)).result()
+        return pool.submit(contextvars.copy_context().run, asyncio.run, _outcome(awaitable)).result()
 
 
 async def _outcome(awaitable: Awaitable[Any]) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from openclaw_lab.messages import Message
+from openclaw_lab.messages import Message, ToolCall
 from openclaw_lab.plugins.hooks import HookEvent
 from openclaw_lab.transcripts.fields import message_from
 
@@ -49,6 +49,7 @@ class EventsOut:
             "at": event.at,
             "visible": event.visible,
             "first": first,
+            "tool": None if event.tool is None else asdict(event.tool),
             "messages": [message_out(each) for each in event.history[first:end]],
         }
 
@@ -67,6 +68,7 @@ class EventsIn:
             history[int(written["first"]) :] = [message_from(each, "message") for each in written["messages"]]
         if written["hook"] == "session_end":
             self._histories.pop(name, None)
+        tool = ToolCall(**written["tool"]) if written.get("tool") else None
         return HookEvent(
-            written["hook"], name, int(written["run"]), int(written["call"]), int(written["at"]), history, visible
+            written["hook"], name, int(written["run"]), int(written["call"]), int(written["at"]), history, visible, tool
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from openclaw_lab.errors import ConfigError
+from openclaw_lab.given import listed, texts, whole
 from openclaw_lab.skills.registry import SkillMatch, SkillRegistry, shown
 from openclaw_lab.skills.skill import Skill
 
@@ -20,20 +21,25 @@ _RULE = {
         'CRITICAL RULE: when a skill is listed under "Available Skills", follow its instructions yourself. {}; do not '
         "hand the task to a worker, and do not rewrite the scripts.",
         "Run its scripts and commands directly with the shell tool",
+        "Read its files with the view_file tool, and say so when a step needs a tool that you lack",
         "Use the tools that you have, and say so when a step needs one that you lack",
     ),
     "zh": (
         "CRITICAL RULE：凡列在 Available Skills 下的技能，请自己照其说明去做。{}；不要转交给 worker，也不要重写脚本。",
         "其中的脚本和命令直接用 shell 工具运行",
+        "其中的文件用 view_file 工具查看；某一步缺少所需工具时，请说明",
         "请使用现有的工具；某一步缺少所需工具时，请说明",
     ),
 }
 
 
-def critical_rule(language: str = "en", *, shell: bool = True) -> str:
-    """What the model is told of skills, in the language `en` or `zh`; without a shell it is not told to use one."""
-    rule, run, use = _RULE[language]
-    return rule.format(run if shell else use)
+def critical_rule(language: str = "en", *, tools: Iterable[str] = ("shell",)) -> str:
+    """What the model is told of skills, in the language `en` or `zh`; of `shell` and `view_file` only what it has."""
+    if language not in ("en", "zh"):
+        raise ConfigError("critical_rule: language", str(language), "en or zh")
+    rule, run, read, use = _RULE[language]
+    names = texts("critical_rule: tools", tools)
+    return rule.format(run if "shell" in names else read if "view_file" in names else use)
 
 
 # OpenClaw 2026.9: skills.limits.maxSkillsInPrompt and maxSkillsPromptChars.
@@ -44,7 +50,9 @@ def section(matches: Sequence[SkillMatch] | Sequence[Skill], *, rule: str | None
     """The instructions of the matched skills, `{baseDir}` replaced, below the rule (None: the English one, for a
     shell); empty when none matched.
     """
-    skills = [each.skill if isinstance(each, SkillMatch) else each for each in matches]
+    skills = [each.skill if isinstance(each, SkillMatch) else each for each in listed("section", matches)]
+    if not all(isinstance(each, Skill) for each in skills):
+        raise ConfigError("section", "what is no skill", "what match() gives, or Skills")
     if not skills:
         return ""
     bodies = "\n\n---\n\n".join(shown(each) for each in skills)
@@ -76,8 +84,10 @@ def listing(
 
     `user-invocable: false` hides a skill from the slash commands only; `disable-model-invocation` from this list.
     """
+    most_skills = whole("listing: most_skills", most_skills, least=0)
+    most_characters = whole("listing: most_characters", most_characters, least=0)
     if host != "openclaw-2026.9":
-        raise ConfigError("host", host, "openclaw-2026.9, the host that lists skills")
+        raise ConfigError("host", str(host), "openclaw-2026.9, the host that lists skills")
     skills = [each for each in registry.eligible if each.model_invocable]
     kept = skills[:most_skills]
     full = _listed(kept, True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -20,6 +20,8 @@ import numpy as np
 
 from openclaw_lab.config import LabConfig, SkillConfig
 from openclaw_lab.errors import ConfigError
+from openclaw_lab.given import check, listed, path, texts
+from openclaw_lab.knobs import nearest
 from openclaw_lab.skills.catalogue import Catalogue
 from openclaw_lab.skills.matchers import Matcher, scores
 from openclaw_lab.skills.requirements import Environment, missing, this_machine
@@ -58,6 +60,7 @@ class SkillRegistry:
         `environment` says which programs and variables are there; left out, this machine's are looked up. A folder that
         is not there is a ConfigError.
         """
+        check(environment=(environment or Environment(), Environment, "an Environment, of skills.requirements"))
         found: dict[str, Skill] = {}
         problems: list[SkillProblem] = []
         for folder in map(_folder, folders):
@@ -77,8 +80,9 @@ class SkillRegistry:
     def from_records(cls, records: Iterable[tuple[str, str]]) -> Self:
         """Skills made of names and descriptions alone, as in a labelled catalogue."""
         skills, seen = [], set()
-        for record in records:
-            if isinstance(record, str) or len(record) != 2 or not all(isinstance(each, str) for each in record):
+        for record in listed("from_records", records):
+            pair = isinstance(record, tuple | list) and len(record) == 2
+            if not pair or not all(isinstance(each, str) for each in record):
                 raise ConfigError("from_records", repr(record), "pairs of a name and a description")
             if record[0] in seen:
                 raise ConfigError("from_records", f"the name {record[0]!r} twice", "one description a name")
@@ -89,11 +93,18 @@ class SkillRegistry:
     def __len__(self) -> int:
         return len(self.skills)
 
+    def __iter__(self) -> Iterator[Skill]:
+        return iter(self.skills)
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in (each, each.name) for each in self.skills)
+
     def __getitem__(self, name: str) -> Skill:
         for skill in self.skills:
             if skill.name == name:
                 return skill
-        raise KeyError(name)
+        known = [each.name for each in self.skills]
+        raise ConfigError(f"skill {name}", expected="a skill that is there", todo=nearest(str(name), known))
 
     @functools.cached_property
     def eligible(self) -> tuple[Skill, ...]:
@@ -122,6 +133,8 @@ class SkillRegistry:
         """The skills that a message calls for, best first (under `seed`: in order), each with its reason."""
         if not isinstance(message, str):
             raise ConfigError("match", f"a {type(message).__name__}", "a message, a str")
+        if matcher is not None and not callable(matcher):
+            raise ConfigError("match: matcher", f"a {type(matcher).__name__}", "a function of messages and catalogue")
         settings = _settings(config)
         found = scores([message], self.catalogue, settings, matcher)
         chosen = np.flatnonzero(picked(found, settings, self.tokens if found.limited else ())[0])
@@ -142,7 +155,7 @@ class SkillRegistry:
 
     def companions(self, tools: Iterable[str]) -> tuple[Skill, ...]:
         """Skills that no message picks (`user-invocable: false`) and that describe one of these tools."""
-        names = list(tools)
+        names = texts("companions", tools)
         return tuple(
             each
             for each in self.eligible
@@ -171,29 +184,41 @@ def _settings(config: object) -> SkillConfig:
 
 
 def _folder(given: object) -> Path:
-    if not isinstance(given, str | Path):
-        raise ConfigError("skills", f"a {type(given).__name__}", "a folder")
-    path = Path(given).expanduser()
-    if not os.path.isdir(path):
-        found = f"{path}: a file" if os.path.exists(path) else f"{path}: nothing"
+    folder = path("skills", given, expected="a folder with skills")
+    if not os.path.isdir(folder):
+        found = f"{folder}: a file" if os.path.exists(folder) else f"{folder}: nothing"
         raise ConfigError("skills", found, "a folder with skills", "check the path")
-    return path
+    return folder
 
 
 def _files(folder: Path) -> tuple[list[Path], list[SkillProblem]]:
     """The skill files of a folder, and what looks as if it were meant to be one."""
-    if (folder / FILE).is_file():
+    if os.path.isfile(folder / FILE):  # which a folder closed to us does not stop
         return [folder / FILE], []
     files, odd = [], []
-    for each in sorted(folder.iterdir()):
-        if not each.is_dir() or each.name.startswith("."):
+    for each in _entries(folder):
+        if not os.path.isdir(each) or each.name.startswith("."):
             continue
-        if (each / FILE).exists():
+        if os.path.isfile(each / FILE):
             files.append(each / FILE)
         else:
-            near = [p.name for p in each.iterdir() if p.name.lower() in ("skill.md", "skills.md", "skill.markdown")]
-            found = f"found {near[0]}; " if near else ""
+            near = [p.name for p in _entries(each) if p.name.lower() in ("skill.md", "skills.md", "skill.markdown")]
+            found = f"found {near[0]}{_oddity(each / near[0])}; " if near else ""
             odd.append(SkillProblem(str(each), 0, f"{found}expected a file {FILE}", fatal=bool(near)))
     if not files and not any(each.fatal for each in odd):
         odd.append(SkillProblem(str(folder), 0, f"found no skill; expected folders that hold a {FILE}"))
     return files, odd
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:  # closed to us
+        return []
+
+
+def _oddity(path: Path) -> str:
+    """What is odd about something that has the right name."""
+    if path.name != FILE:
+        return ""
+    return ", a folder" if path.is_dir() else ", a link that leads nowhere" if path.is_symlink() else ""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from openclaw_lab import given
 from openclaw_lab.errors import LabError, excerpt
 from openclaw_lab.files import read_text
 from openclaw_lab.skills.frontmatter import Fault, Parts, json5_of, parts_of
@@ -72,13 +73,15 @@ class SkillProblem:
         return f"{place}: {excerpt(self.text, 300)}{'' if self.fatal else ' (read all the same)'}"
 
 
-def read_skill(path: Path) -> tuple[Skill | None, tuple[SkillProblem, ...]]:
+def read_skill(path: str | Path) -> tuple[Skill | None, tuple[SkillProblem, ...]]:
     """The skill of a SKILL.md file (or of the folder that holds it), and all that is wrong with it."""
+    path = given.path("read_skill", path, expected=f"a folder with a {FILE}")
     file = path / FILE if path.is_dir() else path
     try:
         text = read_text(file)
     except LabError as error:
-        why = "; ".join(each for each in (f"found {error.found}" if error.found else "", error.expected) if each)
+        parts = (f"found {error.found}" if error.found else "", f"expected {error.expected}" if error.expected else "")
+        why = "; ".join(each for each in parts if each)
         return None, (SkillProblem(str(file), 0, why or str(error)),)
     return skill_of(text, file)
 

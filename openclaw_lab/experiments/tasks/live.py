@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SIMULATED = "simulated"
+# Counts of an Outcome, as the tables call them.
+_COLUMNS = {"right": "right_saves", "worth": "worth_saving", "needless": "needless_saves"}
 
 
 class LiveTask(Task):
@@ -36,25 +38,27 @@ class LiveTask(Task):
     name = "live"
     format = "agent_tasks"
     section = "reminders"
-    headline = ("right", "searched", "solved")
-    columns = ("reminders", "searches", "saves", "right", "needless", "solved", "tokens")
+    headline = ("right_saves", "searched", "solved")
+    columns = ("reminders", "searches", "saves", "right_saves", "needless_saves", "solved", "tokens")
     metrics = (
-        MetricSpec("reminders", "reminders", "tasks", "reminders in a task", "a task", proportion=False),
+        MetricSpec("reminders", "reminders", "tasks", "reminders that came in a task", "a task", proportion=False),
         MetricSpec("searches", "searches", "tasks", "kb_search calls in a task", "a task", proportion=False),
         MetricSpec("saves", "saves", "tasks", "kb_save calls in a task", "a task", proportion=False),
-        MetricSpec("searched", "searched", "tasks", "tasks in which the knowledge base was searched", better="higher"),
-        MetricSpec("right", "right", "worth", "things worth saving that were saved", better="higher"),
+        MetricSpec("searched", "searched", "tasks", "share of tasks in which kb_search was called", better="higher"),
         MetricSpec(
-            "needless", "needless", "tasks", "saves of nothing new in a task", "a task",
+            "right_saves", "right", "worth", "share of what is worth saving that was saved", better="higher"
+        ),
+        MetricSpec(
+            "needless_saves", "needless", "tasks", "kb_save calls in a task that say nothing new", "a task",
             better="lower", proportion=False,
         ),
-        MetricSpec("solved", "solved", "tasks", "tasks whose answer says what it had to", better="higher"),
-        MetricSpec("tokens", "tokens", "tasks", "tokens of all calls", "tokens", better="lower", proportion=False),
+        MetricSpec("solved", "solved", "tasks", "share of tasks whose answer says what it had to", better="higher"),
+        MetricSpec("tokens", "tokens", "tasks", "of all its model calls", "tokens", better="lower", proportion=False),
         MetricSpec(
-            "reminder_tokens", "reminder_tokens", "tasks", "of them, injected text, paid with every call that has it",
+            "reminder_tokens", "reminder_tokens", "tasks", "of them, what reminders put in, in each call that has it",
             "tokens", better="lower", proportion=False,
         ),
-        MetricSpec("cost", "cost", "priced", "US dollars a task", "$", better="lower", proportion=False),
+        MetricSpec("cost", "cost", "priced", "price of a task, if known", "$", better="lower", proportion=False),
     )  # fmt: skip
 
     def __init__(
@@ -103,19 +107,24 @@ class LiveTask(Task):
         return Measured(tallies, np.flatnonzero(good), kinds)  # type: ignore[arg-type]
 
     def rows(self, data: Dataset, prepared: tuple[Outcome, ...], config: LabConfig) -> pd.DataFrame:
-        """A row a task: what was done, what came of it; `error` says why a task has no result."""
+        """A row a task: what was done, what came of it, the reason of what went wrong.
+
+        `worth_saving`: things that a good agent saves; `right_saves`: how many of them were saved; `error`: why a task
+        has no result.
+        """
         import pandas as pd
 
-        frame = pd.DataFrame([dataclasses.asdict(each) for each in prepared])
+        frame = pd.DataFrame([dataclasses.asdict(each) for each in prepared]).rename(columns=_COLUMNS)
         for at, name in enumerate(("id", "lang", "kind")):
             frame.insert(at, name, [getattr(sample, name) for sample in data])
-        frame["correct"] = (frame["right"] == frame["worth"]) & (frame["needless"] == 0) & frame["solved"]
+        said = (frame["right_saves"] == frame["worth_saving"]) & (frame["needless_saves"] == 0)
+        frame["correct"] = said & frame["solved"]
         return frame
 
     def errors(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Tasks with something unsaved, saved needlessly or unsolved, worst first."""
         wrong = frame[~frame["correct"]].copy()
-        misses = wrong["worth"] - wrong["right"] + wrong["needless"] + ~wrong["solved"]
+        misses = wrong["worth_saving"] - wrong["right_saves"] + wrong["needless_saves"] + ~wrong["solved"]
         return wrong.loc[misses.sort_values(ascending=False, kind="stable").index]
 
 
