@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import openclaw_lab
-from openclaw_lab import cli
 from openclaw_lab.cli import main
+from openclaw_lab.commands import catalogue
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import LabWarning
 
@@ -251,7 +251,7 @@ def test_other_errors_of_the_system_are_one_line(
     def full(_: object) -> int:
         raise OSError(28, "No space left on device", "/some/where")
 
-    monkeypatch.setattr(cli, "_data_list", full)
+    monkeypatch.setattr(catalogue, "_data_list", full)
     assert run("data", "list") == 2
     assert capsys.readouterr().err == "openclaw-lab: /some/where: found No space left on device\n"
 
@@ -260,7 +260,7 @@ def test_a_fault_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_: object) -> int:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cli, "_data_list", broken)
+    monkeypatch.setattr(catalogue, "_data_list", broken)
     with pytest.raises(ZeroDivisionError):
         run("data", "list")
 
@@ -269,7 +269,7 @@ def test_ctrl_c_within(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     def stopped(_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_data_list", stopped)
+    monkeypatch.setattr(catalogue, "_data_list", stopped)
     assert run("data", "list") == 130
     assert capsys.readouterr().err == "openclaw-lab: interrupted\n"
 
@@ -359,11 +359,11 @@ def _waits_in_open(pid: int) -> bool:
 
 def test_a_relative_path_is_that_of_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Notebooks run in a folder of their own; what the user names is where the user stands."""
-    from openclaw_lab import cli
+    from openclaw_lab.commands.notebooks import _as_path
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "我的 data.csv").write_text("text,label\nhello,0\n", encoding="utf-8")
-    assert cli._as_path("我的 data.csv") == str(tmp_path / "我的 data.csv")
-    assert cli._as_path("injection/mini") == "injection/mini"
-    assert cli._as_path("5") == "5"
-    assert cli._as_path("x" * 5000) == "x" * 5000
+    assert _as_path("我的 data.csv") == str(tmp_path / "我的 data.csv")
+    assert _as_path("injection/mini") == "injection/mini"
+    assert _as_path("5") == "5"
+    assert _as_path("x" * 5000) == "x" * 5000

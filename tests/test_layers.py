@@ -19,7 +19,7 @@ TREES = {name.removesuffix(".__init__"): ast.parse(path.read_text("utf-8")) for 
 # From the bottom to the top; a module may import from its own line only within its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors",),
-    ("text", "messages", "knobs", "files"),
+    ("text", "messages", "knobs", "files", "given"),
     ("config", "rules", "transcripts", "cassette"),
     ("models",),
     ("chat",),
@@ -29,7 +29,15 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("growth",),
     ("plugins",),
     ("agent",),
-    ("experiments.metrics", "experiments.duplicates", "experiments.progress", "experiments.reading"),
+    (
+        "experiments.metrics",
+        "experiments.duplicates",
+        "experiments.progress",
+        "experiments.reading",
+        "experiments.cache",
+        "experiments.code",
+    ),
+    ("experiments.parallel",),
     (
         "experiments.corpus",
         "experiments.secrets",
@@ -50,7 +58,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "experiments.live",
         "experiments.story",
     ),
-    ("experiments.tasks",),
+    ("experiments.tasks", "experiments.memo"),
     ("experiments.evaluate",),
     ("experiments.compare", "experiments.sweep", "experiments.curves", "experiments.space"),
     ("experiments.tune",),
@@ -64,6 +72,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("experiments.pretrain_skills",),
     ("exports",),
     ("experiments.gate", "ui", "notebook", "bench"),
+    ("commands",),
     ("cli",),
 )
 # Imports that point up: only within a function, so that results can draw themselves.
@@ -85,6 +94,8 @@ LIBRARIES = {
     "pandas": ({"experiments", "growth", "plugins"}, False),
     "scipy": ({"experiments", "injection"}, False),
     "tqdm": ({"experiments"}, False),
+    "joblib": ({"experiments"}, False),
+    "platformdirs": ({"experiments"}, False),
     "pyarrow": ({"experiments"}, False),
     "tiktoken": ({"text"}, False),
     "re2": ({"rules"}, True),
@@ -101,7 +112,17 @@ LIBRARIES = {
 }
 # Who may look at the environment: the command line; tiktoken's cache folder; a switch that litellm reads; what a child
 # process inherits; whether a skill's variables are set.
-ENVIRONMENT = {"cli", "models", "skills.requirements", "text", "notebook.runner", "notebook.server"}
+ENVIRONMENT = {
+    "cli",
+    "commands.agents",
+    "commands.catalogue",
+    "commands.knowledge",
+    "models",
+    "skills.requirements",
+    "text",
+    "notebook.runner",
+    "notebook.server",
+}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ import numpy as np
 
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import TaskError
+from openclaw_lab.experiments.cache import Cache
 from openclaw_lab.experiments.dataset import Dataset, as_dataset
+from openclaw_lab.experiments.memo import Memo
 from openclaw_lab.experiments.metrics import Measured, Metric
 from openclaw_lab.experiments.table import Displayed, Table
 from openclaw_lab.experiments.task import Task
@@ -43,13 +45,18 @@ class Results(Displayed):
     data: Dataset
     config: LabConfig
     measured: Measured
-    prepared: Any = field(repr=False)
+    memo: Memo = field(repr=False, compare=False)
     groups: np.ndarray[Any, np.dtype[np.intp]] | None = field(default=None, repr=False, compare=False)
 
     @functools.cached_property
     def metrics(self) -> Mapping[str, Metric]:
         """Every metric of the task by name, over all samples."""
         return Metrics(self.task, self._metrics(np.ones(len(self.data), dtype=bool)))
+
+    @property
+    def prepared(self) -> Any:
+        """What the task made of the data before it counted: scores, spans, replays."""
+        return self.memo.prepared(self.config)
 
     @functools.cached_property
     def frame(self) -> pd.DataFrame:
@@ -89,19 +96,8 @@ class Results(Displayed):
         return {value: self._metrics(values == value) for value in sorted(set(values))}
 
     def _metrics(self, chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, Metric]:
-        measured = self.measured.of(chosen)
-        clusters = self._clusters(measured)
-        kinds = measured.kinds
-        return {
-            spec.name: spec.measure(measured.tallies, clusters, kinds.get(spec.name, "measured"))
-            for spec in self.task.metrics
-        }
-
-    def _clusters(self, measured: Measured) -> np.ndarray[Any, np.dtype[np.intp]] | None:
-        """What is independent of what: groups of samples; the units themselves where all belong to one sample."""
         groups = group_numbers(self.data) if self.groups is None else self.groups
-        clusters = groups[measured.sample]
-        return clusters if len(clusters) and bool((clusters != clusters[0]).any()) else None
+        return metrics_of(self.task, self.measured.of(chosen), groups)
 
     def __str__(self) -> str:
         lines = [f"{self.task.name} on {self.data}"]
@@ -113,17 +109,30 @@ class Results(Displayed):
         return super()._repr_html_() + left_out
 
 
-def evaluate(task: str | Task, data: object, config: LabConfig | None = None, **options: Any) -> Results:
+def evaluate(
+    task: str | Task, data: object, config: LabConfig | None = None, *, cache: object = None, **options: Any
+) -> Results:
     """Measure one setting on labelled data or recorded sessions.
 
     `task` is a name or a Task; `data` a Dataset, a bundled name, a path, or a list of Sessions; `options` go to the
-    task (`window=5` for "reminders").
+    task (`window=5` for "reminders"). `cache` is where figures are kept for another time, and found again as long as
+    code, data and settings are what they were: "auto" (the user's cache folder), a folder, or "off".
     """
     chosen, dataset, settings = task_named(task, options), as_dataset(data), settings_of(config)
     check_fits(chosen, dataset)
-    prepared = chosen.prepare(dataset, settings)
-    measured = chosen.measure(prepared, settings)
-    return Results(chosen, dataset, settings, measured, prepared, group_numbers(dataset))
+    memo = Memo(chosen, dataset, Cache.at(cache))
+    return Results(chosen, dataset, settings, memo.measured(settings), memo, group_numbers(dataset))
+
+
+def metrics_of(task: Task, measured: Measured, groups: np.ndarray[Any, np.dtype[np.intp]]) -> dict[str, Metric]:
+    """Every metric of a task; samples of one group (a number a sample) are not independent of one another.
+
+    Where all are of one group, the units themselves are taken for independent.
+    """
+    clusters = groups[measured.sample]
+    apart = clusters if len(clusters) and bool((clusters != clusters[0]).any()) else None
+    kinds = measured.kinds
+    return {spec.name: spec.measure(measured.tallies, apart, kinds.get(spec.name, "measured")) for spec in task.metrics}
 
 
 def group_numbers(data: Dataset) -> np.ndarray[Any, np.dtype[np.intp]]:

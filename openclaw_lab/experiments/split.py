@@ -64,17 +64,20 @@ def split(data: Dataset, share: float = 0.5, seed: int = 0) -> tuple[Dataset, Da
             replace(data, name=f"{data.name}, second part", samples=other))  # fmt: skip
 
 
-def partition(data: Dataset, shares: Sequence[float] = SHARES, seed: int = 0) -> Parts:
+def partition(
+    data: Dataset, shares: Sequence[float] = SHARES, seed: int = 0, clusters: Sequence[int] | None = None
+) -> Parts:
     """Three parts of about these shares of every language and label; what belongs together stays together.
 
-    The same samples and seed give the same parts, whatever the order of the groups' names.
+    The same samples and seed give the same parts, whatever the order of the groups' names. `clusters`: what `together`
+    gave, where it is known.
     """
     if len(shares) != 3 or not all(isinstance(each, int | float) and 0 < each < 1 for each in shares):
         raise TaskError("split", shares, "three shares between 0 and 1, (0.4, 0.3, 0.3)")
     if abs(sum(shares) - 1) > 1e-6:
         raise TaskError("split", shares, "three shares that add up to 1")
     members: dict[int, list[int]] = {}
-    for index, number in enumerate(together(data.samples)):
+    for index, number in enumerate(together(data.samples) if clusters is None else clusters):
         members.setdefault(number, []).append(index)
     if len(members) < 3:
         raise TaskError(
@@ -82,16 +85,21 @@ def partition(data: Dataset, shares: Sequence[float] = SHARES, seed: int = 0) ->
         )
     strata = _numbers([f"{sample.lang}/{_label(sample)}" for sample in data.samples])
     left = np.outer(np.array(shares, dtype=float), np.bincount(strata))
-    clusters = list(members.values())
-    random.Random(seed).shuffle(clusters)
-    clusters.sort(key=len, reverse=True)  # the large ones first: the small ones even out what they leave
+    whole = list(members.values())
+    random.Random(seed).shuffle(whole)
+    whole.sort(key=len, reverse=True)  # the large ones first: the small ones even out what they leave
     parts: tuple[list[int], list[int], list[int]] = ([], [], [])
-    for cluster in clusters:
+    for cluster in whole:
         counts = np.bincount(strata[cluster], minlength=left.shape[1])
         chosen = int(np.argmax(left @ counts))
         left[chosen] -= counts
         parts[chosen].extend(cluster)
     return Parts(*(np.array(sorted(part), dtype=np.intp) for part in parts))
+
+
+def clusters_of(data: Dataset) -> list[int]:
+    """For each sample of a dataset the number of its cluster."""
+    return together(data.samples)
 
 
 def together(samples: Sequence[Sample]) -> list[int]:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import itertools
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import TaskError
+from openclaw_lab.experiments.cache import Cache
 from openclaw_lab.experiments.dataset import as_dataset
-from openclaw_lab.experiments.evaluate import Results, check_fits, group_numbers, settings_of
-from openclaw_lab.experiments.metrics import Metric
-from openclaw_lab.experiments.progress import progress
+from openclaw_lab.experiments.evaluate import check_fits, group_numbers, metrics_of, settings_of
+from openclaw_lab.experiments.memo import Memo
+from openclaw_lab.experiments.metrics import Measured, Metric
 from openclaw_lab.experiments.table import Displayed, Table, flat_metrics
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.experiments.tasks import task_named
@@ -95,9 +101,13 @@ def _listed(name: str, values: object) -> list[Any]:
 
 
 def sweep(
-    task: str | Task, data: object, config: LabConfig | None = None, space: Space | None = None, **options: Any
-) -> Sweep:
-    """Measure every combination of the values given for dotted names: `{"reminders.interval": range(1, 11)}`."""
+    task: str | Task, data: object, config: LabConfig | None = None, space: Space | None = None, *,
+    cache: object = None, **options: Any,
+) -> Sweep:  # fmt: skip
+    """Measure every combination of the values given for dotted names: `{"reminders.interval": range(1, 11)}`.
+
+    `cache` as in `evaluate`.
+    """
     chosen, dataset, base = task_named(task, options), as_dataset(data), settings_of(config)
     check_fits(chosen, dataset)
     if not isinstance(space or {}, Mapping):
@@ -107,18 +117,18 @@ def sweep(
         raise TaskError("sweep", values, "at least one value for at least one setting")
     settings = [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
     configs = [base.with_(setting) for setting in settings]
-    prepared: dict[Hashable, Any] = {}
-    measured: dict[Hashable, Mapping[str, Metric]] = {}
-    choices, groups = [], group_numbers(dataset)
-    for setting, each in progress(list(zip(settings, configs, strict=True)), f"sweep {chosen.name}", "setting"):
-        key = chosen.prepared_by(each)
-        if key not in prepared:
-            prepared[key] = chosen.prepare(dataset, each)
-        decided = chosen.decided_by(prepared[key], each)
-        metrics = measured.get((key, decided)) if decided is not None else None
-        if metrics is None:
-            counted = chosen.measure(prepared[key], each)
-            metrics = Results(chosen, dataset, each, counted, prepared[key], groups).metrics
-            measured[key, decided] = metrics
-        choices.append(Choice(each, {name: each.get(name) for name in setting}, metrics))
+    memo, groups = Memo(chosen, dataset, Cache.at(cache)), group_numbers(dataset)
+    found = memo.rows(configs, "sweep", functools.partial(_metrics, chosen, groups))
+    choices = [
+        Choice(
+            each, {name: each.get(name) for name in setting}, {name: Metric(*metric) for name, metric in row.items()}
+        )
+        for setting, each, row in zip(settings, configs, found, strict=True)
+    ]
     return Sweep(chosen, tuple(values), tuple(choices), dataset.name)
+
+
+def _metrics(task: Task, groups: NDArray[np.intp], _: LabConfig, measured: Measured) -> dict[str, list[Any]]:
+    """Every metric as plain values."""
+    metrics = metrics_of(task, measured, groups)
+    return {name: list(dataclasses.astuple(metric)) for name, metric in metrics.items()}

@@ -6,7 +6,7 @@ Write your own by subclassing Task in a notebook and handing the object wherever
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from openclaw_lab.config import LabConfig
@@ -28,6 +28,7 @@ class Task(ABC):
     metrics: ClassVar[tuple[MetricSpec, ...]]
     headline: ClassVar[tuple[str, ...]] = ()  # the metrics that a chart shows, most important first
     columns: ClassVar[tuple[str, ...]] = ()  # the metrics that a wide table shows (all when empty); its frame has all
+    reads: ClassVar[tuple[str, ...]] = ()  # every section that its figures depend on; without, no figure is kept
 
     @abstractmethod
     def prepare(self, data: Dataset, config: LabConfig) -> Any:
@@ -36,6 +37,18 @@ class Task(ABC):
     def options(self) -> dict[str, Any]:
         """What this task was made with, for the record; empty when made with its defaults."""
         return {}
+
+    def repeatable(self, config: LabConfig) -> bool:
+        """Whether its options and the config say everything of it, so that its figures may be kept for another time."""
+        return bool(self.reads)
+
+    def packed(self, prepared: Any) -> Mapping[str, Any] | None:
+        """What of a preparation can be kept for another time: arrays and plain values by name, no text of the data."""
+        return None
+
+    def unpacked(self, data: Dataset, config: LabConfig, packed: Mapping[str, Any]) -> Any:
+        """A preparation from what was kept of it."""
+        raise NotImplementedError
 
     def prepared_by(self, config: LabConfig) -> Hashable:
         """The part of the config that `prepare` reads; settings that share it share one preparation."""

@@ -10,8 +10,10 @@ third part is reported. Where nothing can be certified, the nearest setting and 
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +23,14 @@ from numpy.typing import NDArray
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.bounds import Counted, Limit
+from openclaw_lab.experiments.cache import Cache
 from openclaw_lab.experiments.compare import Comparison, compare
 from openclaw_lab.experiments.dataset import Dataset, as_dataset
-from openclaw_lab.experiments.evaluate import Results, check_fits, evaluate, settings_of
+from openclaw_lab.experiments.evaluate import Results, check_fits, group_numbers, settings_of
+from openclaw_lab.experiments.memo import Memo
 from openclaw_lab.experiments.metrics import Measured, MetricSpec
-from openclaw_lab.experiments.progress import progress
 from openclaw_lab.experiments.space import axes_of, default_space, grid, is_grid
-from openclaw_lab.experiments.split import SHARES, Parts, part_of, partition, together
+from openclaw_lab.experiments.split import SHARES, Parts, clusters_of, part_of, partition
 from openclaw_lab.experiments.table import Displayed, Table
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.experiments.tasks import task_named
@@ -171,12 +174,14 @@ def tune(
     config: LabConfig | None = None,
     shares: Sequence[float] = SHARES,
     seed: int = 0,
+    cache: object = None,
     **options: Any,
 ) -> Tuned:
     """Choose the setting of a space (a grid, see `space`) that is best in one metric and keeps limits on others.
 
     Without a space the task's own; without a metric the task's first headline. A limit is the most (of a metric of
     which less is better, or neither) or the least that is allowed; it counts as kept when its bound, not its value, is.
+    `cache` as in `evaluate`.
     """
     chosen, dataset, base = task_named(task, options), as_dataset(data), settings_of(config)
     check_fits(chosen, dataset)
@@ -187,15 +192,18 @@ def tune(
     axes = axes_of(space or default_space(chosen, base), base)
     if not is_grid(axes):
         raise TaskError("tune: space", "a range without steps", "lists of values, or Range(low, high, steps=…)")
-    parts, clusters = partition(dataset, shares, seed), np.array(together(dataset.samples), dtype=np.intp)
+    memo = Memo(chosen, dataset, Cache.at(cache))
+    clusters = memo.of_data(clusters_of)
+    parts = partition(dataset, shares, seed, clusters)
     names = list(dict.fromkeys([objective, *(limit.metric for limit in limits)]))
-    tried = tuple(_tried(chosen, dataset, grid(axes, base), [axis.name for axis in axes], parts, clusters, names))
+    measure = Measure(memo, parts, np.array(clusters, dtype=np.intp), tuple(names), (list(shares), seed))
+    tried = tuple(measure.tried(grid(axes, base), [axis.name for axis in axes]))
     certified = certified_of(tried, objective, sign, limits, 1 - confidence)
     best = best_of(tried, objective, sign, certified) if certified else _nearest(tried, objective, sign, limits)
     promises = tuple(_promise(limit, tried[best], best in certified, 1 - confidence) for limit in limits)
     reported = part_of(dataset, parts.test, "the part that nothing was chosen on")
-    results = evaluate(chosen, reported, tried[best].config)
-    before = results if tried[best].config == base else evaluate(chosen, reported, base)
+    results = _reported(memo, reported, parts.test, tried[best].config)
+    before = results if tried[best].config == base else _reported(memo, reported, parts.test, base)
     lost = {
         name: (tried[best].validation[name].value - results.metrics[name].value) * _sign(chosen.spec(name))
         for name in names
@@ -229,27 +237,24 @@ def _sign(spec: MetricSpec) -> float:
     return -1.0 if spec.better == "lower" else 1.0
 
 
-def _tried(
-    task: Task, data: Dataset, configs: Sequence[LabConfig], names: Sequence[str], parts: Parts,
-    clusters: NDArray[np.intp], metrics: Sequence[str],
-) -> Iterator[Tried]:  # fmt: skip
-    """Every setting measured on the parts to learn and to choose on; each preparation once, equal decisions once."""
-    masks = _masks(parts, len(data))
-    prepared: dict[Hashable, Any] = {}
-    for config in configs:  # before the settings are counted: one bar at a time
-        key = task.prepared_by(config)
-        if key not in prepared:
-            prepared[key] = task.prepare(data, config)
-    counted: dict[Hashable, tuple[Mapping[str, Counted], ...]] = {}
-    for config in progress(configs, f"tune {task.name}", "setting"):
-        key = task.prepared_by(config)
-        decided = task.decided_by(prepared[key], config)
-        found = counted.get((key, decided)) if decided is not None else None
-        if found is None:
-            measured = task.measure(prepared[key], config)
-            found = tuple(_counts(task, measured.of(mask), clusters, metrics) for mask in masks)
-            counted[key, decided] = found
-        yield Tried(config, {name: config.get(name) for name in names}, *found)
+@dataclass(frozen=True)
+class Measure:
+    """What settings give on the part to learn on, on the part to choose on, and on both."""
+
+    memo: Memo
+    parts: Parts
+    clusters: NDArray[np.intp]
+    metrics: tuple[str, ...]
+    name: object  # of the parts, as a figure is found again by it
+
+    def tried(self, configs: Sequence[LabConfig], names: Sequence[str]) -> Iterator[Tried]:
+        """Every setting measured; `names` are those of the settings that vary."""
+        masks = _masks(self.parts, len(self.memo.data))
+        make = functools.partial(_counts, self.memo.task, self.clusters, self.metrics, masks)
+        rows = self.memo.rows(configs, "tune", make, self.metrics, self.name)
+        for config, row in zip(configs, rows, strict=True):
+            found = ({name: Counted(*each) for name, each in part.items()} for part in row)
+            yield Tried(config, {name: config.get(name) for name in names}, *found)
 
 
 def _masks(parts: Parts, count: int) -> tuple[_Mask, ...]:
@@ -259,10 +264,26 @@ def _masks(parts: Parts, count: int) -> tuple[_Mask, ...]:
 
 
 def _counts(
-    task: Task, measured: Measured, clusters: NDArray[np.intp], metrics: Sequence[str]
-) -> Mapping[str, Counted]:
-    own = clusters[measured.sample]
-    return {name: Counted.of(task.spec(name), measured, own) for name in metrics}
+    task: Task, clusters: NDArray[np.intp], metrics: Sequence[str], masks: Sequence[_Mask], _: LabConfig,
+    measured: Measured,
+) -> list[dict[str, list[Any]]]:  # fmt: skip
+    """The metrics on each part as plain values."""
+    counted = []
+    for mask in masks:
+        part = measured.of(mask)
+        own = clusters[part.sample]
+        found = {name: Counted.of(task.spec(name), part, own) for name in metrics}
+        counted.append({name: list(dataclasses.astuple(each)) for name, each in found.items()})
+    return counted
+
+
+def _reported(memo: Memo, part: Dataset, index: NDArray[np.intp], config: LabConfig) -> Results:
+    """What a setting gives on a part of the data whose whole was measured."""
+    mask = np.zeros(len(memo.data), dtype=bool)
+    mask[index] = True
+    measured = memo.measured(config).of(mask)
+    measured = dataclasses.replace(measured, sample=(np.cumsum(mask) - 1)[measured.sample])
+    return Results(memo.task, part, config, measured, Memo(memo.task, part, memo.cache), group_numbers(part))
 
 
 def certified_of(

@@ -5,6 +5,7 @@ It does not block, escape or change anything.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
@@ -34,8 +35,15 @@ class Detector:
         if config is not None and not isinstance(config, InjectionConfig):
             raise ConfigError("Detector", f"a {type(config).__name__}", "config.injection of a LabConfig")
         self._config = config or InjectionConfig()
+        self._own = scorer is not None or bool(options)
         self._scorer = _chosen(self._config, scorer, options)
         self._nothing = Detection(0.0, self._config.threshold <= 0)
+
+    def __reduce__(self) -> Any:
+        """Sent to another process as its settings; of the same ones a process makes it once."""
+        if self._own:
+            raise TypeError("a Detector with a scorer of its own, or with a model's options, cannot be sent elsewhere")
+        return _same, (self._config,)
 
     def detect(self, text: str) -> Detection:
         """Look at one text: how much it looks like an injection, and whether that is as much as the threshold."""
@@ -45,6 +53,11 @@ class Detector:
         if not score and not hits:
             return self._nothing
         return Detection(score, score >= self._config.threshold, hits)
+
+
+@functools.lru_cache(maxsize=4)
+def _same(config: InjectionConfig) -> Detector:
+    return Detector(config)
 
 
 def scorer(config: InjectionConfig, **options: Any) -> Scorer:

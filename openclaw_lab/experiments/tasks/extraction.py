@@ -64,6 +64,7 @@ class ExtractionTask(Task):
     name = "extraction"
     format = "extraction"
     section = "extraction"
+    reads = ("extraction",)
     headline = ("precision", "recall", "f1", "kept_empty")
     columns = ("precision", "recall", "f1", "unsupported", "leaked", "injected", "kept_empty", "tokens")
     metrics = (
@@ -111,7 +112,14 @@ class ExtractionTask(Task):
             own["typed"] = False
         if self._extractor is not None:
             own["extractor"] = getattr(self._extractor, "__name__", self._extractor)
+        if self._embedder != LabConfig().knowhub.embedder:
+            own["embedder"] = self._embedder
         return own
+
+    def repeatable(self, config: LabConfig) -> bool:
+        """With an extractor of the package that asks nobody."""
+        named = "" if self._extractor is None else self._extractor
+        return isinstance(named, str) and not named.startswith("litellm:") and not self._embedder.startswith("litellm:")
 
     def prepared_by(self, config: LabConfig) -> Hashable:
         """The extractor; how important a memory must be is asked afterwards."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openclaw_lab.config import InjectionConfig, LabConfig
 from openclaw_lab.errors import TaskError
@@ -15,7 +16,7 @@ from openclaw_lab.experiments.metrics import Measured, MetricSpec, numbered
 from openclaw_lab.experiments.table import Table
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.experiments.tasks.highlight import highlighted
-from openclaw_lab.experiments.tasks.scored import Detect, Scored, checked_detector, score_all
+from openclaw_lab.experiments.tasks.scored import Detect, Later, Scored, checked_detector, score_all, scored_of
 from openclaw_lab.experiments.tasks.traps import is_trap
 from openclaw_lab.injection.detectors import Detector
 from openclaw_lab.knobs import nearest
@@ -33,6 +34,7 @@ class InjectionTask(Task):
     name = "injection"
     format = "injection"
     section = "injection"
+    reads = ("injection",)
     headline = ("recall", "fpr", "over_defence", "precision", "f1")
     columns = ("recall", "fpr", "over_defence", "precision", "f1")
     metrics = (
@@ -58,6 +60,19 @@ class InjectionTask(Task):
             return {}
         return {"detector": getattr(self._detector, "__name__", f"a {type(self._detector).__name__}")}
 
+    def repeatable(self, config: LabConfig) -> bool:
+        """With the config's own detector."""
+        return self._detector is None
+
+    def packed(self, prepared: Scored) -> Mapping[str, Any]:
+        """The scores; reasons hold words of the texts, and are made again when somebody asks for them."""
+        return {"scores": prepared.scores, "seconds": prepared.seconds, "problems": list(prepared.problems)}
+
+    def unpacked(self, data: Dataset, config: LabConfig, packed: Mapping[str, Any]) -> Scored:
+        """The scores, with reasons when they are asked for."""
+        later = Later(lambda: Detector(config.injection), data)
+        return scored_of(data, packed["scores"], tuple(packed["problems"]), packed["seconds"], _traps(data), later)
+
     def prepared_by(self, config: LabConfig) -> Hashable:
         """Scores depend on all settings but the threshold, which is applied later; with an own detector on none."""
         if self._detector is not None:
@@ -70,7 +85,7 @@ class InjectionTask(Task):
             if sample.label not in (0, 1):
                 raise TaskError(f"sample {sample.id} label", sample.label, "1 (attack) or 0 (harmless)")
         detector = Detector(config.injection) if self._detector is None else self._detector
-        return score_all(detector, data, np.array([is_trap(sample) for sample in data.samples], dtype=bool))
+        return score_all(detector, data, _traps(data))
 
     def decided_by(self, prepared: Scored, config: LabConfig) -> Hashable:
         """How many texts stay below the threshold."""
@@ -123,6 +138,10 @@ class InjectionTask(Task):
         order = wrong["error"].map({"missed": 0, "false alarm": 1, "unscored": 2})
         distance = (wrong["score"] - wrong["label"]).abs().fillna(-1.0)
         return wrong.iloc[np.lexsort((order.to_numpy(int), -distance.to_numpy(float)))]
+
+
+def _traps(data: Dataset) -> NDArray[np.bool_]:
+    return np.array([is_trap(sample) for sample in data.samples], dtype=bool)
 
 
 def confusion(frame: pd.DataFrame, by: str = "dataset") -> pd.DataFrame:

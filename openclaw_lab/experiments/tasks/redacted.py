@@ -7,11 +7,13 @@ which one of those was active.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import functools
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from openclaw_lab.config import RedactionConfig
 from openclaw_lab.experiments.dataset import Dataset, Sample
+from openclaw_lab.experiments.parallel import spread
 from openclaw_lab.experiments.secrets import Secrets
 from openclaw_lab.experiments.tasks.outcomes import Outcome, Redact, judged, outcome
 from openclaw_lab.redaction.json_text import is_json, leaves
@@ -21,6 +23,7 @@ from openclaw_lab.redaction.settle import TURNS, settle
 from openclaw_lab.redaction.spans import Found, find
 
 Answer = Outcome | str  # or why there is none
+_BATCH = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,11 @@ class Redacted:
         self.secrets: list[Secrets] = [sample.label for sample in data]
         self.own = redact is not None
         self._config = replace(config, off=())
-        redactor = None if redact else Redactor(self._config)
-        verb = redact or (redactor.redact if redactor else str)
+        redactor = None if redact else _redactor(self._config)
         self._frames = {rule.id: rule.replacement for rule in redactor.rules} if redactor else {}
-        answers = [outcome(verb, sample.input, sample.label, self._frames) for sample in data]
+        work = functools.partial(_outcomes, redact or self._config, self._frames)
+        batches = [data.samples[at : at + _BATCH] for at in range(0, len(data), _BATCH)]
+        answers = [each for batch in spread(work, batches, "redact", f"× {_BATCH} texts") for each in batch]
         self._base = Variant(redactor, answers, {})
         self._variants: dict[frozenset[str], Variant] = {frozenset(): self._base}
 
@@ -102,6 +106,17 @@ class Redacted:
             if isinstance(full, Outcome):
                 spans = without.redact(sample.input).spans
                 yield number, full, judged(sample.input, sample.label, spans, self._frames)
+
+
+@functools.lru_cache(maxsize=4)
+def _redactor(config: RedactionConfig) -> Redactor:
+    """Made once a process."""
+    return Redactor(config)
+
+
+def _outcomes(redact: Redact | RedactionConfig, frames: Mapping[str, str], samples: Sequence[Sample]) -> list[Answer]:
+    verb = _redactor(redact).redact if isinstance(redact, RedactionConfig) else redact
+    return [outcome(verb, sample.input, sample.label, frames) for sample in samples]
 
 
 def _readings(text: str) -> Iterator[str]:

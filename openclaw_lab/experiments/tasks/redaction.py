@@ -32,6 +32,7 @@ class RedactionTask(Task):
     name = "redaction"
     format = "redaction"
     section = "redaction"
+    reads = ("redaction",)
     headline = ("recall", "partial", "leaked", "false_redactions", "precision")
     columns = ("recall", "partial", "leaked", "false_redactions", "precision")
     metrics = (
@@ -65,6 +66,10 @@ class RedactionTask(Task):
     def options(self) -> dict[str, Any]:
         """The name of the redactor that replaces the config's own."""
         return {"redactor": getattr(self._redactor, "__name__", "a callable")} if self._redactor else {}
+
+    def repeatable(self, config: LabConfig) -> bool:
+        """With the config's own redactor."""
+        return self._redactor is None
 
     def prepared_by(self, config: LabConfig) -> Hashable:
         """The rules and the placeholders; rules are switched off afterwards, by looking at what they touch."""

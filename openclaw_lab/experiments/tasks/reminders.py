@@ -44,6 +44,7 @@ class RemindersTask(Task):
     name = "reminders"
     format = "sessions"
     section = "reminders"
+    reads = ("reminders",)
     headline = ("coverage", "late", "precision", "repeats")
     columns = ("reminders", "tokens", "paid_tokens", "coverage", "reached", "precision")
     metrics = (

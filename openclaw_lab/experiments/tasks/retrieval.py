@@ -1,13 +1,13 @@
 """The retrieval task: queries with the ids that answer them in; recall, MRR, nDCG and false answers out.
 
-`method` says what is measured: "knowhub" (what KnowHub.search does, with the same code and config), or one of its
-parts alone as a baseline: "bm25" (shared words) or "embedding" (the cosine). `compare` shows the paired difference.
+`method` says what is measured: "knowhub" (what KnowHub.search does, with the same code and config), "growth" (what
+GrowthMemory.inject makes of the same documents as memories: its threshold, ranks and budgets), or a part of the search
+alone as a baseline: "bm25" (shared words) or "embedding" (the cosine). `compare` shows the paired difference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,57 +15,24 @@ from numpy.typing import NDArray
 
 from openclaw_lab.config import KnowHubConfig, LabConfig
 from openclaw_lab.errors import TaskError, excerpt
-from openclaw_lab.experiments.corpus import Corpus, Document
+from openclaw_lab.experiments.corpus import Document
 from openclaw_lab.experiments.dataset import Dataset, Sample
 from openclaw_lab.experiments.metrics import Array, Measured, MetricSpec
 from openclaw_lab.experiments.task import Task
+from openclaw_lab.experiments.tasks.asked import Asked, Found, Matrix, first
+from openclaw_lab.experiments.tasks.through import Through, as_memories, near_enough, under_one_budget
+from openclaw_lab.growth.lookup import LOOK
 from openclaw_lab.knobs import nearest
 from openclaw_lab.knowhub.embed import embedder_named
 from openclaw_lab.knowhub.lexical import Bm25
 from openclaw_lab.knowhub.ranking import SAME_WORDS, embed_entries, embed_queries, lift, query_words, shared_words
-from openclaw_lab.text import count_tokens, language, words
+from openclaw_lab.text import language, words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-METHODS = ("knowhub", "bm25", "embedding")
+METHODS = ("knowhub", "growth", "bm25", "embedding")
 DEPTH = 10
-_Matrix = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One corpus and its queries: `samples[i]` is the number of row i's sample; columns are documents.
-
-    `similarity` is the cosine of a document's best piece; `bm25` and its share `shared` are 0 without a common word.
-    `marks` are the documents' scores, `chinese` says which of them are Chinese.
-    """
-
-    samples: NDArray[np.intp]
-    corpus: Corpus
-    similarity: _Matrix
-    bm25: _Matrix
-    shared: _Matrix
-    relevant: NDArray[np.bool_]
-    marks: NDArray[np.int_]
-    chinese: NDArray[np.bool_]
-    sizes: dict[int, int] = field(default_factory=dict, compare=False, repr=False)
-
-    def tokens(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The tokens of documents by their rows; each is counted once."""
-        for row in np.unique(rows).tolist():
-            if row not in self.sizes:
-                self.sizes[row] = count_tokens(self.corpus.documents[row].text)
-        return np.vectorize(self.sizes.__getitem__, otypes=[float])(rows) if rows.size else np.zeros(rows.shape)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The first DEPTH documents of each query, best first; `hit` says which of them are found at all."""
-
-    rows: NDArray[np.intp]
-    score: NDArray[np.float64]
-    hit: NDArray[np.bool_]
 
 
 class RetrievalTask(Task):
@@ -74,6 +41,7 @@ class RetrievalTask(Task):
     name = "retrieval"
     format = "retrieval"
     section = "knowhub"
+    reads = ("knowhub", "growth")
     headline = ("recall@1", "recall@5", "mrr", "ndcg@10")
     metrics = (
         MetricSpec("recall@1", "recall_1", "answerable", "share of the relevant that is found first", better="higher"),
@@ -85,14 +53,17 @@ class RetrievalTask(Task):
         ),
         MetricSpec("ndcg@10", "ndcg", "answerable", "gain of the first ten over log2(rank + 1)", better="higher"),
         MetricSpec(
-            "recall_kept", "kept", "answerable",
-            "share of the relevant among what knowhub.top_k and the tokens of growth.max_tokens let through",
+            "recall_kept", "kept", "answerable", "share of the relevant that limits and budgets let through",
             better="higher",
         ),
+        MetricSpec("answered", "got", "answerable", "queries for which something relevant is let through",
+                   better="higher"),
         MetricSpec("tokens", "spent", "queries", "tokens of what is let through a query", "tokens", better="lower",
                    proportion=False),
         MetricSpec("budget_used", "spent_share", "queries", "share of growth.max_tokens that it takes",
                    proportion=False),
+        MetricSpec("left_out", "over", "found", "share of what is found that limits and budgets leave out",
+                   better="lower", proportion=False),
         MetricSpec(
             "false_answers", "answered", "unanswerable", "queries without an answer that get a hit", better="lower"
         ),
@@ -131,7 +102,8 @@ class RetrievalTask(Task):
         similarity = np.zeros_like(bm25) if self.method == "bm25" else _similarity(corpus.documents, queries, config)
         marks = np.array([document.score for document in corpus.documents])
         chinese = np.array([language(document.text) == "zh" for document in corpus.documents])
-        return Asked(np.array(numbers), corpus, similarity, bm25, shared, relevant, marks, chinese)
+        texts = tuple(query for query, _ in queries)
+        return Asked(np.array(numbers), texts, corpus, similarity, bm25, shared, relevant, marks, chinese)
 
     def _history(self, sample: Sample) -> list[str]:
         turns = sample.fields.get("history") if self.history else None
@@ -141,35 +113,38 @@ class RetrievalTask(Task):
 
     def measure(self, prepared: Sequence[Asked], config: LabConfig) -> Measured:
         """Tallies a query: shares of what is relevant, or whether there is a hit where nothing is."""
-        parts = [_tallies(asked, self._found(asked, config.knowhub), config) for asked in prepared]
+        parts = [self._tallies(asked, config) for asked in prepared]
         tallies = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return Measured(tallies, np.concatenate([asked.samples for asked in prepared]))
 
-    def _found(self, asked: Asked, config: KnowHubConfig) -> Found:
+    def _tallies(self, asked: Asked, config: LabConfig) -> dict[str, Array]:
         score, valid = self._scores(asked, config)
-        score = np.where(valid, score, -np.inf)
-        depth = min(DEPTH, score.shape[1])
-        rows = np.sort(np.argpartition(-score, depth - 1, axis=1)[:, :depth], axis=1)
-        order = np.argsort(-np.take_along_axis(score, rows, axis=1), axis=1, kind="stable")
-        rows = np.take_along_axis(rows, order, axis=1)
-        best = np.take_along_axis(score, rows, axis=1).astype(np.float64)
-        return Found(rows, best, best > -np.inf)
+        if self.method == "growth":
+            through = as_memories(asked, first(score, valid, LOOK * config.growth.max_results), config)
+        else:
+            through = under_one_budget(asked, first(score, valid, DEPTH), config)
+        return _tallies(asked, first(score, valid, DEPTH), through, config)
 
-    def _scores(self, asked: Asked, config: KnowHubConfig) -> tuple[_Matrix, NDArray[np.bool_]]:
+    def _found(self, asked: Asked, config: LabConfig) -> Found:
+        return first(*self._scores(asked, config), DEPTH)
+
+    def _scores(self, asked: Asked, config: LabConfig) -> tuple[Matrix, NDArray[np.bool_]]:
         """Every score and whether it is one of a hit, as in KnowHub.search or by one of its parts."""
+        settings = config.knowhub
         if self.method == "bm25":
             return asked.bm25, asked.bm25 > 0
         if self.method == "embedding":
-            return asked.similarity, asked.similarity >= config.min_similarity
-        allowed = asked.marks >= config.min_score
-        score = asked.similarity + config.lexical_weight * asked.shared
+            return asked.similarity, asked.similarity >= settings.min_similarity
+        growth = self.method == "growth"
+        allowed = asked.marks >= (1 if growth else settings.min_score)
+        score = asked.similarity + settings.lexical_weight * asked.shared
         groups = [each for each in (asked.chinese & allowed, ~asked.chinese & allowed) if each.any()]
         best = np.stack([score[:, group].max(axis=1) for group in groups] or [np.zeros(len(score))], axis=1)
-        for group, up in zip(groups, lift(best, config.language_balance).T, strict=False):
+        for group, up in zip(groups, lift(best, settings.language_balance).T, strict=False):
             score[:, group] += up[:, None]
-        score += config.quality_weight * (asked.marks - 3) / 5
-        valid = (asked.similarity >= config.min_similarity) | (asked.shared > SAME_WORDS)
-        return score, valid & allowed
+        score += settings.quality_weight * (asked.marks - 3) / 5
+        near = near_enough(asked.similarity, config) if growth else asked.similarity >= settings.min_similarity
+        return score, (near | (asked.shared > SAME_WORDS)) & allowed
 
     def rows(self, data: Dataset, prepared: Sequence[Asked], config: LabConfig) -> pd.DataFrame:
         """id, dataset, lang, kind, query, relevant, found (five ids), rank, correct, score, reason, text of the best.
@@ -180,7 +155,7 @@ class RetrievalTask(Task):
 
         made: dict[int, list[Any]] = {}
         for asked in prepared:
-            found = self._found(asked, config.knowhub)
+            found = self._found(asked, config)
             for row, number in enumerate(asked.samples):
                 made[int(number)] = _row(data[int(number)], asked, found, row)
         columns = ["id", "dataset", "lang", "kind", "query", "relevant", "found", "rank", "correct", "score"]
@@ -199,7 +174,7 @@ class RetrievalTask(Task):
 _Queries = Sequence[tuple[str, Sequence[str]]]
 
 
-def _lexical(documents: Sequence[Document], queries: _Queries) -> tuple[_Matrix, _Matrix]:
+def _lexical(documents: Sequence[Document], queries: _Queries) -> tuple[Matrix, Matrix]:
     """BM25 of each query (a row) against each document, and the same as shares."""
     index = Bm25()
     for document in documents:
@@ -213,7 +188,7 @@ def _lexical(documents: Sequence[Document], queries: _Queries) -> tuple[_Matrix,
     return scores, shared
 
 
-def _similarity(documents: Sequence[Document], queries: _Queries, config: KnowHubConfig) -> _Matrix:
+def _similarity(documents: Sequence[Document], queries: _Queries, config: KnowHubConfig) -> Matrix:
     """The cosine of each query (a row) with the best piece of each document."""
     embedder = embedder_named(config.embedder)
     pieces = [vectors for vectors, _ in embed_entries(embedder, [(each.title, each.text) for each in documents])]
@@ -222,20 +197,17 @@ def _similarity(documents: Sequence[Document], queries: _Queries, config: KnowHu
     return np.asarray(np.maximum.reduceat(cosines, starts, axis=1), dtype=np.float32)
 
 
-def _tallies(asked: Asked, found: Found, config: LabConfig) -> dict[str, Array]:
+def _tallies(asked: Asked, found: Found, through: Through, config: LabConfig) -> dict[str, Array]:
     total = asked.relevant.sum(axis=1)
     right = np.take_along_axis(asked.relevant, found.rows, axis=1) & found.hit
     ranks = np.arange(1, right.shape[1] + 1)
     discount = 1 / np.log2(ranks + 1)
     ideal = np.concatenate([[0.0], np.cumsum(discount)])[np.minimum(total, right.shape[1])]
     some = np.maximum(total, 1)
-    first, budget = slice(config.knowhub.top_k), config.growth.max_tokens
-    sizes = np.where(found.hit[:, first], asked.tokens(found.rows[:, first]), 0.0)
-    fits = found.hit[:, first] & (np.cumsum(sizes, axis=1) <= budget)
-    spent = (sizes * fits).sum(axis=1)
     tallies = {
-        "kept": (right[:, first] & fits).sum(axis=1) / some, "spent": spent, "queries": np.ones(len(total)),
-        "spent_share": spent / max(budget, 1),
+        "kept": through.right / some, "got": through.right > 0, "queries": np.ones(len(total)),
+        "spent": through.tokens, "spent_share": through.tokens / max(config.growth.max_tokens, 1),
+        "over": through.found - through.kept, "found": through.found,
         "answerable": total > 0, "unanswerable": total == 0, "answered": (total == 0) & found.hit.any(axis=1),
         "recall_1": right[:, :1].sum(axis=1) / some, "recall_5": right[:, :5].sum(axis=1) / some,
         "reciprocal": (right / ranks).max(axis=1), "ndcg": (right * discount).sum(axis=1) / np.where(total, ideal, 1),

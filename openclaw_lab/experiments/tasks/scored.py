@@ -6,10 +6,11 @@ A detector is a callable from a text to a Detection, or an object with `detect`;
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import Dataset
 from openclaw_lab.experiments.metrics import Array
-from openclaw_lab.experiments.progress import progress
+from openclaw_lab.experiments.parallel import spread, workers
 from openclaw_lab.experiments.table import Table
 from openclaw_lab.injection.verdict import Detection
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 BATCH = 256
 _SINGLY = 16  # texts from one step of the progress bar to the next
 Detect = Callable[[str], Detection]
+Detections = Sequence[Detection | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Scored:
     `seconds` is wall clock; what a batch took is shared out among its texts by their length.
     """
 
-    detections: tuple[Detection | None, ...]
+    detections: Detections
     problems: tuple[str, ...]
     scores: Array
     attack: Array
@@ -56,25 +58,47 @@ class Scored:
 def score_all(detector: Any, data: Dataset, trap: NDArray[np.bool_]) -> Scored:
     """Run a detector over every text once; a text on which it fails is unscored and does not end the experiment."""
     texts = [sample.input for sample in data.samples]
+    size = BATCH if hasattr(detector, "detect_many") or workers() > 1 else _SINGLY
+    batches = [texts[at : at + size] for at in range(0, len(texts), size)]
     answers: list[Detection | str] = []
     seconds: list[float] = []
-    size = BATCH if hasattr(detector, "detect_many") else _SINGLY
-    batches = [texts[at : at + size] for at in range(0, len(texts), size)]
-    for batch in progress(batches, "detect", f"× {size} texts"):
-        given, took = _answers(detector, batch)
+    for given, took in spread(functools.partial(_answers, detector), batches, "detect", f"× {size} texts"):
         answers += given
         seconds += took
     found = tuple(answer if isinstance(answer, Detection) else None for answer in answers)
     scores = np.array([each.score if each else np.nan for each in found], dtype=float)
-    return Scored(
-        found,
-        tuple("" if isinstance(answer, Detection) else answer for answer in answers),
-        scores,
-        np.array([float(sample.label) for sample in data.samples]),
-        trap,
-        np.array(seconds, dtype=float),
-        np.sort(scores[~np.isnan(scores)]),
-    )
+    problems = tuple("" if isinstance(answer, Detection) else answer for answer in answers)
+    return scored_of(data, scores, problems, np.array(seconds, dtype=float), trap, found)
+
+
+def scored_of(
+    data: Dataset, scores: Array, problems: tuple[str, ...], seconds: Array, trap: NDArray[np.bool_],
+    detections: Detections,
+) -> Scored:  # fmt: skip
+    """A Scored of its parts."""
+    attack = np.array([float(sample.label) for sample in data.samples])
+    return Scored(detections, problems, scores, attack, trap, seconds, np.sort(scores[~np.isnan(scores)]))
+
+
+class Later(Sequence[Detection | None]):
+    """The detections of texts whose scores are known: made when somebody asks for the first reason."""
+
+    def __init__(self, detector: Callable[[], Any], data: Dataset) -> None:
+        self._detector, self._data = detector, data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    @overload
+    def __getitem__(self, index: int) -> Detection | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Detection | None]: ...
+    def __getitem__(self, index: int | slice) -> Detection | Sequence[Detection | None] | None:
+        return self._made[index]
+
+    @functools.cached_property
+    def _made(self) -> tuple[Detection | None, ...]:
+        return tuple(score_all(self._detector(), self._data, np.zeros(len(self._data), dtype=bool)).detections)
 
 
 def checked_detector(detector: object) -> object:

@@ -79,6 +79,7 @@ class SkillsTask(Task):
     name = "skills"
     format = "skills"
     section = "skills"
+    reads = ("skills",)
     headline = ("precision", "recall", "f1", "none_injects")
     columns = ("precision", "recall", "f1", "top1", "none_injects", "injected", "tokens", "pair_f1")
     metrics = (
@@ -109,6 +110,10 @@ class SkillsTask(Task):
     def options(self) -> dict[str, Any]:
         """The name of the matcher that replaces the config's own."""
         return {} if self._matcher is None else {"matcher": getattr(self._matcher, "__name__", "a callable")}
+
+    def repeatable(self, config: LabConfig) -> bool:
+        """With a matcher of the package."""
+        return self._matcher is None
 
     def prepared_by(self, config: LabConfig) -> Hashable:
         """Scores depend on the matcher, its embedder and its model alone."""
