@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from openclaw_lab import __version__
-from openclaw_lab.commands import agents, catalogue, experiments, knowledge, notebooks
+from openclaw_lab.commands import agents, catalogue, experiments, knowledge, notebooks, tuning
 from openclaw_lab.commands.arguments import Parser
 from openclaw_lab.errors import LabError, LabWarning
 
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="openclaw-lab", description=__doc__.split("\n", maxsplit=1)[0] if __doc__ else None)
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    for group in (notebooks, experiments, agents, catalogue, knowledge):
+    for group in (notebooks, tuning, experiments, agents, catalogue, knowledge):
         group.add(commands)
     return parser
 

@@ -60,7 +60,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     ("experiments.tasks", "experiments.memo"),
     ("experiments.evaluate",),
-    ("experiments.compare", "experiments.sweep", "experiments.curves", "experiments.space"),
+    ("experiments.compare", "experiments.sweep", "experiments.curves", "experiments.space", "experiments.trials"),
+    ("experiments.search",),
     ("experiments.tune",),
     (
         "experiments.robustness",
@@ -96,6 +97,7 @@ LIBRARIES = {
     "tqdm": ({"experiments"}, False),
     "joblib": ({"experiments"}, False),
     "platformdirs": ({"experiments"}, False),
+    "optuna": ({"experiments"}, False),
     "pyarrow": ({"experiments"}, False),
     "tiktoken": ({"text"}, False),
     "re2": ({"rules"}, True),

@@ -29,8 +29,8 @@ from openclaw_lab.experiments.progress import progress
 from openclaw_lab.experiments.task import Task
 
 T = TypeVar("T")
-# Seconds: what was computed sooner is not worth a place; how often the rows of a long table are kept.
-_CHEAP, _OFTEN = 0.05, 2.0
+# Seconds from one keeping of the rows of a long table to the next.
+_OFTEN = 2.0
 # Whose answers are not ours to repeat: a model that is asked, or one from a folder that may change.
 _OUTSIDE = ("litellm:", "hf:", "judge")
 
@@ -56,9 +56,8 @@ class Memo:
         if key in known and (arrays := _arrays(known[key])) is not None:
             about = arrays.pop("about")
             return Measured(arrays, arrays.pop("sample"), about)
-        begin = time.perf_counter()
         measured = self.task.measure(self.prepared(config), config)
-        if key and time.perf_counter() - begin > _CHEAP:
+        if key:
             arrays = {**measured.tallies, "sample": measured.sample}
             self.cache.put({key: _bytes(arrays, dict(measured.kinds))})
         return measured
@@ -85,7 +84,7 @@ class Memo:
         """The name of a figure; empty where it may not be kept."""
         if self.cache.path is None or not self._repeatable(config):
             return ""
-        return key_of(what, self._about, self._read(config), *more)
+        return key_of(what, self.about, self._read(config), *more)
 
     def of_data(self, make: Callable[[Dataset], T]) -> T:
         """What a function makes of the data alone: plain values."""
@@ -116,7 +115,8 @@ class Memo:
         return digest.hexdigest()
 
     @functools.cached_property
-    def _about(self) -> list[object]:
+    def about(self) -> list[object]:
+        """The code, the task and its options, and the data."""
         module = type(self.task).__module__
         return [code_version(module), module, type(self.task).__name__, self.task.options(), self.fingerprint]
 
@@ -129,7 +129,7 @@ class Memo:
 
     def _recalled(self, config: LabConfig, name: str) -> Any:
         files = self._read(config)[len(self.task.reads) :]
-        key = self.key("prepared", config) and key_of("prepared", self._about, name, files)
+        key = self.key("prepared", config) and key_of("prepared", self.about, name, files)
         known = self.cache.get([key]) if key else {}
         if key in known and (arrays := _arrays(known[key])) is not None:
             return self.task.unpacked(self.data, config, {**arrays, **arrays.pop("about")})

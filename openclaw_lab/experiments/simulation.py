@@ -13,7 +13,8 @@ from openclaw_lab.config import LabConfig
 from openclaw_lab.experiments.bounds import Counted, Limit
 from openclaw_lab.experiments.metrics import Array, wilson
 from openclaw_lab.experiments.table import Table
-from openclaw_lab.experiments.tune import Tried, best_of, certified_of
+from openclaw_lab.experiments.trials import Tried
+from openclaw_lab.experiments.tune import best_of, certified_of
 
 _THRESHOLDS = 1 - np.geomspace(0.05, 0.0001, 40)
 

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -96,10 +95,15 @@ def is_grid(axes: Sequence[Axis]) -> bool:
 
 def grid(axes: Sequence[Axis], base: LabConfig) -> list[LabConfig]:
     """Every setting of a grid, each once, in order."""
-    found: dict[LabConfig, None] = {}
-    for combination in itertools.product(*(axis.values for axis in axes)):
-        found.setdefault(settled(axes, combination, base))
-    return list(found)
+    found = [base]
+    for axis in axes:  # an axis multiplies only those settings in which it matters
+        varies = [axis.when is None or axis.when.holds(config) for config in found]
+        several = (
+            [config.with_({axis.name: value}) for value in axis.values] if varied else [config]
+            for config, varied in zip(found, varies, strict=True)
+        )
+        found = list(dict.fromkeys(config for some in several for config in some))
+    return found
 
 
 def settled(axes: Sequence[Axis], values: Sequence[Any], base: LabConfig) -> LabConfig:
@@ -132,6 +136,7 @@ _VARIED: Mapping[str, Mapping[str, Sequence[Any] | int | None]] = {
     "injection": {"injection.threshold": 201},
     "skills": {"skills.threshold": 41, "skills.top_k": (1, 2, 3, 5)},
     "redaction": {},
+    "extraction": {"extraction.min_importance": (1, 2, 3, 4, 5)},
     "reminders": {
         "reminders.policy": None, "reminders.unit": None, "reminders.scope": None,
         "reminders.interval": tuple(range(1, 13)), "reminders.since_save": (2, 3, 5, 8, 12, 20),

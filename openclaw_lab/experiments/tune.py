@@ -10,30 +10,31 @@ third part is reported. Where nothing can be certified, the nearest setting and 
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import TaskError
-from openclaw_lab.experiments.bounds import Counted, Limit
+from openclaw_lab.experiments.bounds import Limit
 from openclaw_lab.experiments.cache import Cache
 from openclaw_lab.experiments.compare import Comparison, compare
-from openclaw_lab.experiments.dataset import Dataset, as_dataset
-from openclaw_lab.experiments.evaluate import Results, check_fits, group_numbers, settings_of
+from openclaw_lab.experiments.dataset import as_dataset
+from openclaw_lab.experiments.evaluate import Results, check_fits, settings_of
 from openclaw_lab.experiments.memo import Memo
-from openclaw_lab.experiments.metrics import Measured, MetricSpec
+from openclaw_lab.experiments.metrics import MetricSpec
+from openclaw_lab.experiments.search import TRIALS, Study, drawn
 from openclaw_lab.experiments.space import axes_of, default_space, grid, is_grid
-from openclaw_lab.experiments.split import SHARES, Parts, clusters_of, part_of, partition
+from openclaw_lab.experiments.split import SHARES, clusters_of, part_of, partition
 from openclaw_lab.experiments.table import Displayed, Table
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.experiments.tasks import task_named
+from openclaw_lab.experiments.trials import Measure, Tried
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,18 +42,6 @@ if TYPE_CHECKING:
 
 # Settings that are equally sure on the first part are tested at so many places, from the least useful to the most.
 _RUNGS = 10
-_Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Tried:
-    """One setting: what was set, and its metrics on the part to learn on, to choose on, and on both."""
-
-    config: LabConfig
-    values: Mapping[str, Any]
-    train: Mapping[str, Counted]
-    validation: Mapping[str, Counted]
-    both: Mapping[str, Counted]
 
 
 @dataclass(frozen=True)
@@ -174,14 +163,20 @@ def tune(
     config: LabConfig | None = None,
     shares: Sequence[float] = SHARES,
     seed: int = 0,
+    trials: int = TRIALS,
+    storage: str | Path = "",
     cache: object = None,
     **options: Any,
 ) -> Tuned:
-    """Choose the setting of a space (a grid, see `space`) that is best in one metric and keeps limits on others.
+    """Choose the setting of a space (see `space`) that is best in one metric and keeps limits on others.
 
     Without a space the task's own; without a metric the task's first headline. A limit is the most (of a metric of
     which less is better, or neither) or the least that is allowed; it counts as kept when its bound, not its value, is.
-    `cache` as in `evaluate`.
+
+    A space with a range of any numbers is no grid: then `trials` settings are drawn, each batch by what the earlier
+    ones gave on the part to learn on (extra `tune`). The same seed draws the same, for any number of workers; a search
+    that was interrupted goes on where it stopped, and several machines share one: `storage` is the URL of a database,
+    or a file (default: one beside the cache). `cache` as in `evaluate`.
     """
     chosen, dataset, base = task_named(task, options), as_dataset(data), settings_of(config)
     check_fits(chosen, dataset)
@@ -190,20 +185,25 @@ def tune(
     objective, sign = _objective(chosen, maximise, minimise)
     limits = [_limit(chosen, name, value) for name, value in (subject_to or {}).items()]
     axes = axes_of(space or default_space(chosen, base), base)
-    if not is_grid(axes):
-        raise TaskError("tune: space", "a range without steps", "lists of values, or Range(low, high, steps=…)")
     memo = Memo(chosen, dataset, Cache.at(cache))
     clusters = memo.of_data(clusters_of)
     parts = partition(dataset, shares, seed, clusters)
     names = list(dict.fromkeys([objective, *(limit.metric for limit in limits)]))
     measure = Measure(memo, parts, np.array(clusters, dtype=np.intp), tuple(names), (list(shares), seed))
-    tried = tuple(measure.tried(grid(axes, base), [axis.name for axis in axes]))
+    fields = [axis.name for axis in axes]
+    if is_grid(axes):
+        tried = tuple(measure.tried(grid(axes, base), fields))
+    else:
+        worth = functools.partial(_worth, objective, sign, limits, 1 - confidence)
+        about = [measure.about, repr(axes), base.to_dict(), str(limits), objective, sign, confidence]
+        study = Study.at(storage, memo.cache, about)
+        tried = drawn(axes, base, lambda some: list(measure.tried(some, fields)), worth, trials, seed, study)
     certified = certified_of(tried, objective, sign, limits, 1 - confidence)
     best = best_of(tried, objective, sign, certified) if certified else _nearest(tried, objective, sign, limits)
     promises = tuple(_promise(limit, tried[best], best in certified, 1 - confidence) for limit in limits)
     reported = part_of(dataset, parts.test, "the part that nothing was chosen on")
-    results = _reported(memo, reported, parts.test, tried[best].config)
-    before = results if tried[best].config == base else _reported(memo, reported, parts.test, base)
+    results = measure.reported(reported, tried[best].config)
+    before = results if tried[best].config == base else measure.reported(reported, base)
     lost = {
         name: (tried[best].validation[name].value - results.metrics[name].value) * _sign(chosen.spec(name))
         for name in names
@@ -237,55 +237,6 @@ def _sign(spec: MetricSpec) -> float:
     return -1.0 if spec.better == "lower" else 1.0
 
 
-@dataclass(frozen=True)
-class Measure:
-    """What settings give on the part to learn on, on the part to choose on, and on both."""
-
-    memo: Memo
-    parts: Parts
-    clusters: NDArray[np.intp]
-    metrics: tuple[str, ...]
-    name: object  # of the parts, as a figure is found again by it
-
-    def tried(self, configs: Sequence[LabConfig], names: Sequence[str]) -> Iterator[Tried]:
-        """Every setting measured; `names` are those of the settings that vary."""
-        masks = _masks(self.parts, len(self.memo.data))
-        make = functools.partial(_counts, self.memo.task, self.clusters, self.metrics, masks)
-        rows = self.memo.rows(configs, "tune", make, self.metrics, self.name)
-        for config, row in zip(configs, rows, strict=True):
-            found = ({name: Counted(*each) for name, each in part.items()} for part in row)
-            yield Tried(config, {name: config.get(name) for name in names}, *found)
-
-
-def _masks(parts: Parts, count: int) -> tuple[_Mask, ...]:
-    train, validation = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
-    train[parts.train], validation[parts.validation] = True, True
-    return train, validation, train | validation
-
-
-def _counts(
-    task: Task, clusters: NDArray[np.intp], metrics: Sequence[str], masks: Sequence[_Mask], _: LabConfig,
-    measured: Measured,
-) -> list[dict[str, list[Any]]]:  # fmt: skip
-    """The metrics on each part as plain values."""
-    counted = []
-    for mask in masks:
-        part = measured.of(mask)
-        own = clusters[part.sample]
-        found = {name: Counted.of(task.spec(name), part, own) for name in metrics}
-        counted.append({name: list(dataclasses.astuple(each)) for name, each in found.items()})
-    return counted
-
-
-def _reported(memo: Memo, part: Dataset, index: NDArray[np.intp], config: LabConfig) -> Results:
-    """What a setting gives on a part of the data whose whole was measured."""
-    mask = np.zeros(len(memo.data), dtype=bool)
-    mask[index] = True
-    measured = memo.measured(config).of(mask)
-    measured = dataclasses.replace(measured, sample=(np.cumsum(mask) - 1)[measured.sample])
-    return Results(memo.task, part, config, measured, Memo(memo.task, part, memo.cache), group_numbers(part))
-
-
 def certified_of(
     tried: Sequence[Tried], objective: str, sign: float, limits: Sequence[Limit], risk: float
 ) -> list[int]:
@@ -298,6 +249,17 @@ def certified_of(
             break
         found.append(number)
     return found
+
+
+def _worth(objective: str, sign: float, limits: Sequence[Limit], risk: float, tried: Tried) -> float:
+    """How promising a setting is by the part to learn on: one that seems to keep the limits by its objective, from 0
+    to 1; any other below, by how sure it is that it breaks one.
+    """
+    doubt = max((limit.p_value(tried.train[limit.metric]) for limit in limits), default=0.0)
+    if doubt > risk:
+        return -doubt
+    gain = sign * tried.train[objective].value
+    return -1.0 if math.isnan(gain) else 0.5 + math.atan(gain) / math.pi
 
 
 def _order(tried: Sequence[Tried], objective: str, sign: float, limits: Sequence[Limit]) -> Iterator[int]:
