@@ -1,5 +1,6 @@
 """Answers of models in one JSONL file, by key: found again, appended durably; the file may be shared by processes.
 
+MemoryTape keeps them in memory only.
 It does not know what a request is, nor whom to ask (see `models`). A line cut short by a crash costs only itself.
 """
 
@@ -11,10 +12,24 @@ import os
 import threading
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from openclaw_lab.errors import DataError, DataWarning
 from openclaw_lab.files import unreadable
+
+
+class Tape(Protocol):
+    """Where answers are found and kept."""
+
+    @property
+    def path(self) -> Path:
+        """Names it in messages."""
+
+    def find(self, key: str, kind: str) -> dict[str, Any] | None:
+        """The answer of a kind under a key."""
+
+    def append(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Keep a row; returned is what is kept under its key, the first one."""
 
 
 @functools.lru_cache(maxsize=32)
@@ -87,3 +102,29 @@ class Cassette:
         if good:
             self._known.setdefault(row["key"], row)
         return good
+
+
+class MemoryTape:
+    """Answers that are kept as long as the process lives, and nowhere else."""
+
+    def __init__(self) -> None:
+        self.path, self._lock = Path(f"memory-{id(self):x}"), threading.Lock()
+        self._known: dict[str, dict[str, Any]] = {}
+
+    def __reduce__(self) -> Any:
+        """In another process it starts empty."""
+        return MemoryTape, ()
+
+    def find(self, key: str, kind: str) -> dict[str, Any] | None:
+        """The answer of a kind under a key; None when there is none."""
+        known = self._known.get(key)
+        return known if known and known.get("kind") == kind else None
+
+    def append(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Keep a row; returned is what is kept under its key, the first one."""
+        with self._lock:
+            return self._known.setdefault(row["key"], row)
+
+
+# What a notebook's kernel has been answered, for a cell that is run again.
+SESSION = MemoryTape()

@@ -9,7 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from openclaw_lab.models import Ask, loaded, plain_options
+from openclaw_lab.asking import Ask
+from openclaw_lab.cassette import Tape
+from openclaw_lab.faults import plain_options
+from openclaw_lab.provider import loaded
+from openclaw_lab.spending import limited
 
 Delta = Callable[[str], None]
 
@@ -20,7 +24,7 @@ def chat(
     *,
     tools: Sequence[Mapping[str, Any]] = (),
     on_delta: Delta | None = None,
-    cassette: str | Path | None = None,
+    cassette: str | Path | Tape | None = None,
     cassette_only: bool = False,
     timeout: float = 60.0,
     retries: int = 2,
@@ -30,48 +34,45 @@ def chat(
 
     `messages` and `tools` have the OpenAI form. With `on_delta` the answer is streamed and each piece of text handed
     over as it comes, from another thread; an answer out of the cassette comes as one piece. `cost` is None for a model
-    whose price litellm does not know.
+    whose price neither litellm nor `price` knows.
     """
-    request: dict[str, Any] = {"messages": [dict(each) for each in messages], **plain_options(options)}
+    ask = Ask(model, "completion", limited(options), cassette, cassette_only, timeout, retries)
+    request: dict[str, Any] = {"messages": [dict(each) for each in messages], **plain_options(ask.options)}
     if tools:
         request["tools"] = [dict(each) for each in tools]
-    ask = Ask(model, "completion", options, cassette, cassette_only, timeout, retries)
-    key = ask.key(request)
-    known = ask.recorded(key)
-    if known is None:
-        answer = ask.send(request, _streaming(on_delta) if on_delta else None)
-        known = ask.record(key, _row(ask, answer))
-    elif on_delta and known["text"]:
-        on_delta(str(known["text"]))
-    return known
+    told = _Told(on_delta) if on_delta else None
+    row = ask.answered(request, lambda answer: _row(ask, answer), told)
+    if on_delta and told and not told.asked and row["text"]:
+        on_delta(str(row["text"]))
+    return row
 
 
-def _streaming(on_delta: Delta) -> Callable[..., Any]:
+class _Told:
     """A completion that is put together from its pieces; when asked a second time it hands none over again."""
-    told = False
 
-    def call(**given: Any) -> Any:
-        nonlocal told
-        litellm, chunks, silent, ended = loaded(), [], told, False
+    def __init__(self, on_delta: Delta) -> None:
+        self._on_delta, self._silent, self.asked = on_delta, False, False
+
+    def __call__(self, **given: Any) -> Any:
+        self.asked = True
+        litellm, chunks, silent, ended = loaded(), [], self._silent, False
         for chunk in litellm.completion(**given, stream=True, stream_options={"include_usage": True}):
             chunks.append(chunk)
             choices = getattr(chunk, "choices", None)
             piece = getattr(choices[0].delta, "content", None) if choices else None
             ended = ended or bool(choices and choices[0].finish_reason)
             if piece and not silent:
-                told = True
-                on_delta(piece)
+                self._silent = True
+                self._on_delta(piece)
         if not ended:  # a proxy that gives up closes the stream as if all had been said
             raise ConnectionError("the stream ended early")
         return litellm.stream_chunk_builder(chunks, messages=given["messages"])
-
-    return call
 
 
 def _row(ask: Ask, answer: Any) -> dict[str, Any]:
     try:
         choice = answer.choices[0]
-        message, usage = choice.message, getattr(answer, "usage", None)
+        message = choice.message
         calls = [
             {"id": each.id, "name": each.function.name or "", "arguments": each.function.arguments or ""}
             for each in getattr(message, "tool_calls", None) or ()
@@ -83,21 +84,4 @@ def _row(ask: Ask, answer: Any) -> dict[str, Any]:
         "text": text,
         "calls": calls,
         "stop": getattr(choice, "finish_reason", None) or "stop",
-        "usage": _usage(usage),
-        "cost": _cost(ask.model, answer),
     }
-
-
-def _usage(usage: Any) -> dict[str, int]:
-    """Tokens as `messages.Usage` counts them: `input` without what came from the cache."""
-    prompt, output = (int(getattr(usage, name, None) or 0) for name in ("prompt_tokens", "completion_tokens"))
-    details = getattr(usage, "prompt_tokens_details", None)
-    cached = min(int(getattr(details, "cached_tokens", None) or 0), prompt)
-    return {"input": prompt - cached, "output": output, "cache_read": cached}
-
-
-def _cost(model: str, answer: Any) -> float | None:
-    try:
-        return float(loaded().completion_cost(completion_response=answer, model=model))
-    except Exception:  # litellm raises its own errors for a model without a price; the answer is good all the same
-        return None

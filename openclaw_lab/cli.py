@@ -37,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LabError as error:
         print(f"openclaw-lab: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("openclaw-lab: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        print(f"openclaw-lab: {str(error) or 'interrupted'}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         _drop_output()

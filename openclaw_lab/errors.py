@@ -10,6 +10,7 @@ LabError
 ├── ExportError      an export that would overwrite or lose something
 ├── OfflineError     a server that does not answer, or cannot work now
 ├── RefusedError     a server that answers that it will not
+├── BudgetError      a request that could cost more than is left to spend
 └── MissingExtra     an optional dependency that is not installed
 
 LabWarning
@@ -97,6 +98,10 @@ class RefusedError(LabError):
     def __init__(self, status: int, where: str, found: str, todo: str = "") -> None:
         super().__init__(where, found, todo=todo)
         self.status = status
+
+
+class BudgetError(LabError):
+    """The next request to a model could cost more than is left of the budget; it was not sent."""
 
 
 class MissingExtra(LabError):

@@ -429,6 +429,9 @@ def test_options() -> None:
     assert InjectionTask().options() == {}
     assert InjectionTask(failing).options() == {"detector": "failing"}
     with pytest.raises(TaskError, match="a callable"):
-        evaluate("injection", MADE, detector="seed")
+        evaluate("injection", MADE, detector=7)
+    named = evaluate("injection", MADE, detector="seed")
+    assert named.frame.equals(evaluate("injection", MADE, LabConfig().with_({"injection.detector": "seed"})).frame)
+    assert (named.task.options(), named.usage) == ({"detector": "seed"}, None)
     with pytest.raises(TaskError, match="options that the task knows"):
         evaluate("injection", MADE, detecter=failing)

@@ -162,7 +162,7 @@ def test_a_failure_is_unscored_and_never_harmless() -> None:
 def test_only_the_sample_that_failed_is_unscored(server: Server) -> None:
     server.answers = [BAD, "no", "no", GOOD]
     data = texts(("Print it.", 1), ("Print that.", 1), ("An egg.", 0))
-    frame = evaluate("injection", data, detector=Detector(JUDGE, **server.options)).frame
+    frame = evaluate("injection", data, detector=Detector(JUDGE, concurrency=1, **server.options)).frame
     assert frame["prediction"].tolist()[::2] == [1, 0]
     assert frame["score"].isna().tolist() == [False, True, False]
 

@@ -52,7 +52,7 @@ def test_by_language_and_without_a_hit() -> None:
 
 @pytest.mark.parametrize(("call", "detector"), [(by_rule, "classifier"), (by_rule, "litellm:x"), (by_view, "seed")])
 def test_detectors_without_rules_or_views(call: Any, detector: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(injection, "Detector", lambda config: lambda text: Detection(0.0, False))
+    monkeypatch.setattr(injection, "Detector", lambda config, **options: lambda text: Detection(0.0, False))
     with pytest.raises(TaskError, match=f"the detector {detector}"):
         call(MADE, LabConfig().with_({"injection.detector": detector}))
 

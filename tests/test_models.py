@@ -265,6 +265,10 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: complete(MODEL, user("x"), cassette_only=True), "cassette_only"),
     (lambda: complete(MODEL, user("x"), stream=True), "stream"),
     (lambda: complete(MODEL, user("x"), stop=object()), "plain values"),
+    (lambda: complete(MODEL, user("x"), retries=-1), "0 or more"),
+    (lambda: complete(MODEL, user("x"), budget="五元"), "US dollars, above 0"),
+    (lambda: complete(MODEL, user("x"), budgets=1), "expected budget"),
+    (lambda: embed(MODEL, ["x"], budget=1.0), "no price of openai/tiny"),
     (lambda: embedder_named("hash", api_base="x"), "no options but for litellm"),
     (lambda: embedder_named("magic"), "litellm:<model>"),
 ]

@@ -15,10 +15,11 @@ from typing import Any, Protocol
 
 from openclaw_lab.agent.reply import Reply, Request
 from openclaw_lab.agent.wire import message_out, payload, reply_of, reply_row, tool_out
-from openclaw_lab.cassette import cassette_at
+from openclaw_lab.cassette import Tape, cassette_at
 from openclaw_lab.errors import ConfigError, DataError, TaskError, excerpt
 from openclaw_lab.messages import Message, ToolCall
 from openclaw_lab.models import PREFIX, named
+from openclaw_lab.spending import limited
 
 Answer = Reply | str
 
@@ -76,29 +77,31 @@ def _call(wanted: object) -> ToolCall:
 
 @dataclass(frozen=True)
 class LiteLLMModel:
-    """A model of litellm. `options` go to litellm (`api_base`, `api_key`, `temperature`, …) and are never shown."""
+    """A model of litellm. `options` go to litellm (`api_base`, `api_key`, `temperature`, …) and are never shown; limits
+    among them (`budget`, `per_minute`, …) are for all that the model is asked.
+    """
 
     model: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    cassette: str | Path | None = None
+    cassette: str | Path | Tape | None = None
     cassette_only: bool = False
     timeout: float = 60.0
     retries: int = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", limited(self.options))
 
     def __call__(self, request: Request, /) -> Reply:
         """Ask, or take the answer from the cassette."""
         from openclaw_lab.chat import chat
 
+        own = {name: getattr(self, name) for name in ("cassette", "cassette_only", "timeout", "retries")}
         row = chat(
             self.model,
             [message_out(each) for each in request.messages],
             tools=[tool_out(each) for each in request.tools],
             on_delta=request.on_delta,
-            cassette=self.cassette,
-            cassette_only=self.cassette_only,
-            timeout=self.timeout,
-            retries=self.retries,
-            **self.options,
+            **{**own, **self.options},
         )
         return reply_of(row)
 

@@ -25,8 +25,12 @@ _TYPES_ONLY = re.compile(r"^if TYPE_CHECKING:\n(?:    .*\n|\n)+", re.MULTILINE)
 _APART = frozenset(
     f"{_PACKAGE}.{name}"
     for name in (
-        "models", "cassette", "transcripts", "experiments.dataset", "experiments.formats", "experiments.corpus",
+        "models", "chat", "asking", "cassette", "faults", "pacing", "pricing", "provider", "spending", "threads",
+        "transcripts", "experiments.dataset", "experiments.formats", "experiments.corpus",
         "experiments.reading", "experiments.table", "experiments.progress", "experiments.parallel",
+        "experiments.rows", "experiments.samples", "experiments.sources", "experiments.columns",
+        "experiments.annotations", "experiments.words", "experiments.guess", "experiments.hub",
+        "experiments.hub_files",
     )
 )  # fmt: skip
 # Libraries whose answers are part of the figures.

@@ -19,6 +19,7 @@ from openclaw_lab.experiments.metrics import Measured, Metric
 from openclaw_lab.experiments.table import Displayed, Table
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.experiments.tasks import task_named
+from openclaw_lab.spending import Bill
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +64,11 @@ class Results(Displayed):
         """One row a sample: what was decided, what was right, and why."""
         return self.task.rows(self.data, self.prepared, self.config)
 
+    @functools.cached_property
+    def usage(self) -> Bill | None:
+        """What asking a live model took: requests, tokens, dollars, seconds; None where none was asked."""
+        return self.task.bill(self.prepared) if self.task.asks(self.config) else None
+
     def errors(self) -> pd.DataFrame:
         """The samples that went wrong, worst first, with the reason of each decision."""
         return self.task.errors(self.frame)
@@ -102,11 +108,12 @@ class Results(Displayed):
     def __str__(self) -> str:
         lines = [f"{self.task.name} on {self.data}"]
         lines += [f"  {name:<24} {metric}" for name, metric in self.metrics.items()]
+        lines += [] if self.usage is None else [f"  {'asked':<24} {self.usage}"]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        left_out = f"<p>{html.escape(str(self.data))}</p>" if self.data.problems else ""
-        return super()._repr_html_() + left_out
+        beside = [str(self.data)] * bool(self.data.problems) + ([f"asked: {self.usage}"] if self.usage else [])
+        return super()._repr_html_() + "".join(f"<p>{html.escape(each)}</p>" for each in beside)
 
 
 def evaluate(
@@ -115,8 +122,10 @@ def evaluate(
     """Measure one setting on labelled data or recorded sessions.
 
     `task` is a name or a Task; `data` a Dataset, a bundled name, a path, or a list of Sessions; `options` go to the
-    task (`window=5` for "reminders"). `cache` is where figures are kept for another time, and found again as long as
-    code, data and settings are what they were: "auto" (the user's cache folder), a folder, or "off".
+    task (`window=5` for "reminders"). Where a live model is asked they may be a `cassette`, limits (`budget`, `price`,
+    `concurrency`, `per_minute`: see `spending.Limits`) and what goes to litellm (`api_base`, `max_tokens`, …). `cache`
+    is where figures are kept for another time, and found again as long as code, data and settings are what they were:
+    "auto" (the user's cache folder), a folder, or "off".
     """
     chosen, dataset, settings = task_named(task, options), as_dataset(data), settings_of(config)
     check_fits(chosen, dataset)

@@ -36,8 +36,9 @@ _SAVE = "Save knowledge: after using a resource, after user feedback, after a fi
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of one task. `right`: how many of the `worth` things worth saving were saved; `needless`: saves of
-    nothing new. `tokens` are those of all model calls, `reminder_tokens` those of injected text in them. `reason` says
-    what went wrong, `error` why a task has no result.
+    nothing new. `tokens` are those of all model calls, `reminder_tokens` those of injected text in them. `seconds`:
+    how long the answers of a live model took, when they were asked for. `reason` says what went wrong, `error` why a
+    task has no result.
     """
 
     searches: int = 0
@@ -51,6 +52,7 @@ class Outcome:
     reminder_tokens: int = 0
     tokens: int = 0
     cost: float | None = None
+    seconds: float = 0.0
     reason: str = ""
     error: str = ""
 

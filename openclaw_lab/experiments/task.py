@@ -14,6 +14,7 @@ from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import Dataset
 from openclaw_lab.experiments.metrics import Measured, MetricSpec
 from openclaw_lab.knobs import nearest
+from openclaw_lab.spending import Bill
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +58,14 @@ class Task(ABC):
     def decided_by(self, prepared: Any, config: LabConfig) -> Hashable | None:
         """What names the tallies of `measure` without making them: settings of the same name share one measurement."""
         return None
+
+    def asks(self, config: LabConfig) -> bool:
+        """Whether a live model is asked."""
+        return False
+
+    def bill(self, prepared: Any) -> Bill:
+        """What asking took: requests, tokens, dollars, seconds."""
+        return Bill()
 
     @abstractmethod
     def measure(self, prepared: Any, config: LabConfig) -> Measured:

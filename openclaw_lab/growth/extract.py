@@ -28,18 +28,27 @@ from openclaw_lab.knowhub.entry import same_form
 from openclaw_lab.knowhub.extract import check_extractor, message_of, overcome, redacted, spoken_in, telling
 from openclaw_lab.messages import Message, ToolCall
 from openclaw_lab.redaction.redactor import default_redactor
+from openclaw_lab.spending import Spending, limited
 from openclaw_lab.text import Language, words
 
 
 class MemoryExtractor:
-    """Finds memories by rules, or by a model whose `options` are those of `models.complete`."""
+    """Finds memories by rules, or by a model whose `options` are those of `models.complete`.
+
+    All that one of it asks counts as one `spending`.
+    """
 
     def __init__(self, extractor: str = "rules", **options: Any) -> None:
         self.live = check_extractor(extractor)
         if not self.live and options:
             raise TaskError("extractor rules", ", ".join(options), "no options")
-        self.extractor, self.options = extractor, options
+        self.extractor, self.options = extractor, limited(options) if self.live else {}
         self._detector = _rules()
+
+    @property
+    def spending(self) -> Spending | None:
+        """What asking takes, of one that asks a model."""
+        return self.options.get("spending")
 
     def extract(self, messages: Sequence[Message | Mapping[str, Any]], *, start: int = 0) -> list[ExtractedMemory]:
         """The memories of the messages from `start` on, in the order in which they became known, each once."""

@@ -15,6 +15,7 @@ from openclaw_lab.errors import ConfigError, TaskError
 from openclaw_lab.injection.patterns import RuleScorer
 from openclaw_lab.injection.seed import seed_score
 from openclaw_lab.injection.verdict import Detection, Hit
+from openclaw_lab.spending import Spending
 
 # A text in; a score from 0 to 1 and its reasons out.
 Scorer = Callable[[str], tuple[float, tuple[Hit, ...]]]
@@ -25,7 +26,7 @@ Given = float | tuple[float, tuple[Hit, ...]] | Detection
 class Detector:
     """The detector of an InjectionConfig; a `scorer` takes the place of the one that the config names.
 
-    `options` are for a named model: with `litellm:<model>` those of `models.complete` (`cassette`, `api_base`, …), with
+    `options` are for a named model: with `litellm:<model>` those of `models.complete` (`cassette`, `budget`, …), with
     `hf:<model>` those of `transformers.pipeline`.
     """
 
@@ -38,6 +39,11 @@ class Detector:
         self._own = scorer is not None or bool(options)
         self._scorer = _chosen(self._config, scorer, options)
         self._nothing = Detection(0.0, self._config.threshold <= 0)
+
+    @property
+    def spending(self) -> Spending | None:
+        """What asking takes, of a detector that asks a live model."""
+        return getattr(self._scorer, "spending", None)
 
     def __reduce__(self) -> Any:
         """Sent to another process as its settings; of the same ones a process makes it once."""

@@ -20,6 +20,7 @@ from openclaw_lab.config import InjectionConfig
 from openclaw_lab.errors import TaskError, excerpt
 from openclaw_lab.injection.verdict import Hit
 from openclaw_lab.injection.windows import REASON, windows
+from openclaw_lab.spending import Spending, limited
 
 # Characters that the model sees at once; of these, what two neighbouring parts share; parts of one text.
 SEEN, SHARED, MOST = 8_000, 400, 16
@@ -52,11 +53,15 @@ _TURN = re.compile(r"<|\[(?=/?(?:INST|SYS))", re.IGNORECASE)
 
 
 class JudgeScorer:
-    """Scores a text by the model of an InjectionConfig's `litellm:<model>`; options are those of `models.complete`."""
+    """Scores a text by the model of an InjectionConfig's `litellm:<model>`; options are those of `models.complete`.
+
+    All that it asks counts as one `spending`.
+    """
 
     def __init__(self, config: InjectionConfig, **options: Any) -> None:
         self._model = models.named(config.detector)
-        self._options = {"temperature": 0.0, **options}
+        self._options = {"temperature": 0.0, **limited(options)}
+        self.spending: Spending = self._options["spending"]
 
     def __call__(self, text: str) -> tuple[float, tuple[Hit, ...]]:
         """The highest score of any part of the text, and why: one hit, whose `matched` is the model's reason."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from openclaw_lab import models
 from openclaw_lab.errors import ConfigError
+from openclaw_lab.spending import limited
 from openclaw_lab.text import words
 
 Vectors = NDArray[np.float32]
@@ -78,7 +79,7 @@ def embedder_named(
     `dimension` and `options` are for `litellm:<model>`: those of `models.embed`, such as `cassette` and `api_base`.
     """
     if isinstance(chosen, str) and chosen.startswith(models.PREFIX):
-        return _live(models.named(chosen), dimension, options)
+        return _live(models.named(chosen), dimension, limited(options))
     if dimension is not None or options:
         given = ", ".join([*options, *([] if dimension is None else ["dimension"])])
         raise ConfigError("embedder", given, "no options but for litellm:<model>")

@@ -6,6 +6,7 @@ similarity `least` on, and `extraction_tables.sensitivity` shows what another th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,12 +20,15 @@ from openclaw_lab.experiments.dataset import Dataset, Sample
 from openclaw_lab.experiments.memories import TYPES, Memories
 from openclaw_lab.experiments.metrics import Measured, MetricSpec
 from openclaw_lab.experiments.progress import progress
+from openclaw_lab.experiments.rows import asked_rows, given_options, live_options, with_bills
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.growth.baseline import every_sentence
 from openclaw_lab.growth.extract import MemoryExtractor
 from openclaw_lab.growth.extracted import ExtractedMemory
 from openclaw_lab.knowhub.entry import same_form
 from openclaw_lab.messages import Message
+from openclaw_lab.models import PREFIX
+from openclaw_lab.spending import Bill, summed
 from openclaw_lab.text import count_tokens, words
 
 if TYPE_CHECKING:
@@ -36,6 +40,8 @@ LEAST = 0.6
 _SAID = 0.5
 _FRAME = frozenset(words("the user wants prefers likes is are has their them 用户 希望 喜欢 想要 偏好 的"))
 Extract = Callable[[Sequence[Message]], Sequence[ExtractedMemory]]
+# What was found in a dialogue, and why nothing could be.
+Answer = tuple[tuple[ExtractedMemory, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class Dialogue:
     similar: Matrix
     said: frozenset[str]  # the words of the user and of tools
     problem: str = ""
+    bill: Bill | None = None  # what asking a live model took
 
     def kept(self, importance: int) -> list[int]:
         """The numbers of the memories that are at least so important."""
@@ -57,8 +64,9 @@ class ExtractionTask(Task):
     """Measures what finds memories; `extractor` replaces the config's own.
 
     `extractor`: `rules`, `every` (each sentence of the user's, the baseline), `litellm:<model>` with the options of
-    `models.complete` (`cassette`, …), or a callable from messages to ExtractedMemory values. `least`: the similarity
-    from which a pair counts, `typed`: only within one type; `embedder`: what compares texts.
+    `models.complete` (`cassette`, …) and limits (`budget`, `price`, `concurrency`, `per_minute`) which hold for all
+    that the task asks, or a callable from messages to ExtractedMemory values. `least`: the similarity from which a pair
+    counts, `typed`: only within one type; `embedder`: what compares texts.
     """
 
     name = "extraction"
@@ -100,9 +108,10 @@ class ExtractionTask(Task):
             raise TaskError("task extraction: least", least, "a similarity above 0, at most 1")
         if extractor is not None and not isinstance(extractor, str) and not callable(extractor):
             raise TaskError("task extraction: extractor", extractor, "rules, every, litellm:<model>, or a callable")
-        if options and not (isinstance(extractor, str) and extractor.startswith("litellm:")):
-            raise TaskError("task extraction", f"the options {', '.join(options)}", "those of a named model only")
-        self._extractor, self.least, self.typed, self._options = extractor, float(least), typed, options
+        self._extractor, self.least, self.typed = extractor, float(least), typed
+        self._options, self._live = given_options(options), live_options(options)
+        if extractor is not None:
+            self._check_options(extractor)
         self._embedder = embedder or LabConfig().knowhub.embedder
 
     def options(self) -> dict[str, Any]:
@@ -119,7 +128,15 @@ class ExtractionTask(Task):
     def repeatable(self, config: LabConfig) -> bool:
         """With an extractor of the package that asks nobody."""
         named = "" if self._extractor is None else self._extractor
-        return isinstance(named, str) and not named.startswith("litellm:") and not self._embedder.startswith("litellm:")
+        return isinstance(named, str) and not named.startswith(PREFIX) and not self._embedder.startswith(PREFIX)
+
+    def asks(self, config: LabConfig) -> bool:
+        """Whether the extractor is a live model."""
+        return _is_live(self._chosen(config))
+
+    def bill(self, prepared: Sequence[Dialogue]) -> Bill:
+        """The sum over all dialogues."""
+        return summed(each.bill for each in prepared if each.bill)
 
     def prepared_by(self, config: LabConfig) -> Hashable:
         """The extractor; how important a memory must be is asked afterwards."""
@@ -127,8 +144,7 @@ class ExtractionTask(Task):
 
     def prepare(self, data: Dataset, config: LabConfig) -> tuple[Dialogue, ...]:
         """Extract from every dialogue once; one on which the extractor fails does not end the experiment."""
-        extract = self._extract(config)
-        rows = [_found(extract, sample) for sample in progress(list(data), "extract", "dialogue")]
+        rows, bills = self._asked(data, config)
         labels = [_label(sample) for sample in data]
         texts = [
             ([gold.text for gold in label.gold], [each.content for each in found])
@@ -137,18 +153,31 @@ class ExtractionTask(Task):
         alike = similarities(texts, self._embedder)
         return tuple(
             Dialogue(
-                label, found, _within_types(similar, label, found) if self.typed else similar, _said(sample), problem
+                label, found, _within_types(similar, label, found) if self.typed else similar, _said(sample), problem,
+                bill,
             )
-            for sample, label, (found, problem), similar in zip(data, labels, rows, alike, strict=True)
-        )
+            for sample, label, (found, problem), similar, bill in zip(data, labels, rows, alike, bills, strict=True)
+        )  # fmt: skip
 
-    def _extract(self, config: LabConfig) -> Extract:
-        chosen = config.extraction.extractor if self._extractor is None else self._extractor
-        if not isinstance(chosen, str):
-            return chosen
-        if chosen == "every":
-            return every_sentence
-        return MemoryExtractor(chosen, **self._options).extract
+    def _chosen(self, config: LabConfig) -> str | Extract:
+        return config.extraction.extractor if self._extractor is None else self._extractor
+
+    def _check_options(self, chosen: str | Extract) -> None:
+        if self._options and not _is_live(chosen):
+            found = f"the options {', '.join(self._options)}"
+            raise TaskError("task extraction", found, "those of a named model only, such as litellm:openai/gpt-4o-mini")
+
+    def _asked(self, data: Dataset, config: LabConfig) -> tuple[list[Answer], list[Bill | None]]:
+        """What was found in each dialogue, and what asking took."""
+        chosen, samples = self._chosen(config), list(data)
+        self._check_options(chosen)
+        if _is_live(chosen):
+            model = MemoryExtractor(str(chosen), **self._live)
+            work = functools.partial(_found, model.extract)
+            asked = asked_rows(work, samples, self._live["spending"], "extract", "dialogue")
+            return [answer for answer, _ in asked], [bill for _, bill in asked]
+        extract = _own(chosen) if isinstance(chosen, str) else chosen
+        return [_found(extract, sample) for sample in progress(samples, "extract", "dialogue")], [None] * len(samples)
 
     def decided_by(self, prepared: Sequence[Dialogue], config: LabConfig) -> Hashable:
         """The least importance."""
@@ -163,7 +192,8 @@ class ExtractionTask(Task):
     def rows(self, data: Dataset, prepared: Sequence[Dialogue], config: LabConfig) -> pd.DataFrame:
         """id, dataset, lang, kind, group, gold, found, missed, false, unsafe, correct, reason: a row a dialogue.
 
-        `missed` and `false` list texts, `unsafe` counts secrets and injected texts that were kept.
+        `missed` and `false` list texts, `unsafe` counts secrets and injected texts that were kept. Of a live model also
+        `tokens`, `cost` (US dollars) and `seconds` of its answers, as they were when they were asked for.
         """
         import pandas as pd
 
@@ -197,7 +227,8 @@ class ExtractionTask(Task):
             "correct",
             "reason",
         ]
-        return pd.DataFrame(rows, columns=columns)
+        bills = [each.bill for each in prepared if each.bill is not None]
+        return with_bills(pd.DataFrame(rows, columns=columns), bills)
 
     def errors(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Dialogues with something unsafe, missed or made up, worst first."""
@@ -236,7 +267,16 @@ def counted(dialogue: Dialogue, least: float, importance: int) -> dict[str, floa
     return counts
 
 
-def _found(extract: Extract, sample: Sample) -> tuple[tuple[ExtractedMemory, ...], str]:
+def _is_live(chosen: str | Extract) -> bool:
+    return isinstance(chosen, str) and chosen.startswith(PREFIX)
+
+
+def _own(name: str) -> Extract:
+    """An extractor of the package that asks nobody."""
+    return every_sentence if name == "every" else MemoryExtractor(name).extract
+
+
+def _found(extract: Extract, sample: Sample) -> Answer:
     try:
         given = tuple(extract(list(sample.input.messages)))
     except LabError as error:

@@ -9,6 +9,7 @@ import numpy as np
 
 from openclaw_lab import models
 from openclaw_lab.errors import TaskError
+from openclaw_lab.experiments.rows import asked_rows, live_options
 from openclaw_lab.experiments.table import Table
 from openclaw_lab.experiments.tasks.extraction import Dialogue, ExtractionTask, counted, pairs_of
 
@@ -67,22 +68,24 @@ def pairs(results: Results) -> Table:
 def agreement(results: Results, judge: str, **options: Any) -> Table:
     """What a model says of each written memory and the nearest predicted one, against the assignment.
 
-    `judge` is `litellm:<model>`, `options` those of `models.complete` (`cassette`, …). Columns: pairs, agree, kappa
-    (Cohen 1960, doi 10.1177/001316446002000104), same_by_judge, same_by_similarity.
+    `judge` is `litellm:<model>`, `options` those of `models.complete` (`cassette`, `budget`, …). Columns: pairs, agree,
+    kappa (Cohen 1960, doi 10.1177/001316446002000104), same_by_judge, same_by_similarity.
     """
     from sklearn.metrics import cohen_kappa_score
 
-    task, said, counts = _task(results), [], []
+    task, live, pairs, counts = _task(results), live_options(options), [], []
     for each in results.prepared:
         kept = each.kept(results.config.extraction.min_importance)
         right = {pair.gold for pair in pairs_of(each, task.least, kept)}
         for number, gold in enumerate(each.label.gold):
             if kept and each.similar[number, kept].max() >= 0:
                 best = kept[int(each.similar[number, kept].argmax())]
-                said.append(_same(judge, gold.text, each.found[best].content, options))
+                pairs.append((gold.text, each.found[best].content))
                 counts.append(number in right)
-    if not said:
+    if not pairs:
         raise TaskError("agreement", "no pairs to judge", "results with memories found")
+    asked = asked_rows(lambda pair: _same(judge, *pair, live), pairs, live["spending"], "judge", "pair")
+    said = [answer for answer, _ in asked]
     agree = float(np.mean(np.array(said) == np.array(counts)))
     constant = len(set(said)) == len(set(counts)) == 1
     kappa = float("nan") if constant else float(cohen_kappa_score(said, counts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.areas import area
 from openclaw_lab.experiments.dataset import Dataset
 from openclaw_lab.experiments.metrics import Measured, MetricSpec, numbered
+from openclaw_lab.experiments.rows import given_options, live_options, with_bills
 from openclaw_lab.experiments.table import Table
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.experiments.tasks.highlight import highlighted
@@ -20,6 +22,8 @@ from openclaw_lab.experiments.tasks.scored import Detect, Later, Scored, checked
 from openclaw_lab.experiments.tasks.traps import is_trap
 from openclaw_lab.injection.detectors import Detector
 from openclaw_lab.knobs import nearest
+from openclaw_lab.models import PREFIX
+from openclaw_lab.spending import Bill, summed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,9 +31,18 @@ if TYPE_CHECKING:
 # What scores depend on.
 _READ = tuple(knob.field for knob in InjectionConfig.knobs() if knob.field != "threshold")
 
+_MODELS = (PREFIX, "hf:")
+_OPTIONS = "options that the task knows (detector), or of a model: detector='litellm:openai/gpt-4o-mini'"
+
 
 class InjectionTask(Task):
-    """Measures a detector; `detector` replaces the config's own: see `scored` for what may be one."""
+    """Measures a detector; `detector` replaces the config's own: a name (`rules`, `litellm:<model>`, …), or what
+    `scored` takes for one.
+
+    `options` are those of a named model, see `Detector`; for `litellm:<model>` also `budget`, `price`, `concurrency`
+    and `per_minute`, which hold for all that the task asks. Then the frame has the columns `tokens`, `cost` (US
+    dollars) and `seconds` of each row's answers, as they were when they were asked for.
+    """
 
     name = "injection"
     format = "injection"
@@ -51,18 +64,47 @@ class InjectionTask(Task):
         ),
     )
 
-    def __init__(self, detector: Detect | Any | None = None) -> None:
-        self._detector = None if detector is None else checked_detector(detector)
+    def __init__(self, detector: str | Detect | Any | None = None, **options: Any) -> None:
+        self._name = InjectionConfig(detector=detector).detector if isinstance(detector, str) else ""
+        self._detector = None if detector is None or self._name else checked_detector(detector)
+        self._options, self._live = given_options(options), live_options(options)
+        if self._detector is not None and self._options:
+            raise TaskError("task injection", f"the options {', '.join(self._options)}", _OPTIONS)
 
     def options(self) -> dict[str, Any]:
         """The name of the detector that replaces the config's own."""
+        if self._name:
+            return {"detector": self._name}
         if self._detector is None:
             return {}
         return {"detector": getattr(self._detector, "__name__", f"a {type(self._detector).__name__}")}
 
     def repeatable(self, config: LabConfig) -> bool:
-        """With the config's own detector."""
-        return self._detector is None
+        """With a detector of the package that asks nobody."""
+        return self._detector is None and not self._injection(config).detector.startswith(_MODELS)
+
+    def asks(self, config: LabConfig) -> bool:
+        """Whether the detector is a live model."""
+        if self._detector is not None:
+            return getattr(self._detector, "spending", None) is not None
+        return self._injection(config).detector.startswith(PREFIX)
+
+    def bill(self, prepared: Scored) -> Bill:
+        """The sum over all texts."""
+        return summed(prepared.bills)
+
+    def _injection(self, config: LabConfig) -> InjectionConfig:
+        return dataclasses.replace(config.injection, detector=self._name) if self._name else config.injection
+
+    def _made(self, config: LabConfig) -> Any:
+        """The detector; options are refused where there is nobody to take them."""
+        if self._detector is not None:
+            return self._detector
+        settings = self._injection(config)
+        if self._options and not settings.detector.startswith(_MODELS):
+            raise TaskError(f"task injection with the detector {settings.detector}",
+                            f"the options {', '.join(self._options)}", _OPTIONS)  # fmt: skip
+        return Detector(settings, **(self._live if settings.detector.startswith(PREFIX) else self._options))
 
     def packed(self, prepared: Scored) -> Mapping[str, Any]:
         """The scores; reasons hold words of the texts, and are made again when somebody asks for them."""
@@ -70,22 +112,22 @@ class InjectionTask(Task):
 
     def unpacked(self, data: Dataset, config: LabConfig, packed: Mapping[str, Any]) -> Scored:
         """The scores, with reasons when they are asked for."""
-        later = Later(lambda: Detector(config.injection), data)
+        later = Later(lambda: Detector(self._injection(config)), data)
         return scored_of(data, packed["scores"], tuple(packed["problems"]), packed["seconds"], _traps(data), later)
 
     def prepared_by(self, config: LabConfig) -> Hashable:
         """Scores depend on all settings but the threshold, which is applied later; with an own detector on none."""
         if self._detector is not None:
             return ()
-        return tuple(getattr(config.injection, name) for name in _READ)
+        settings = self._injection(config)
+        return tuple(getattr(settings, name) for name in _READ)
 
     def prepare(self, data: Dataset, config: LabConfig) -> Scored:
         """Run the detector over every text once."""
         for sample in data.samples:
             if sample.label not in (0, 1):
                 raise TaskError(f"sample {sample.id} label", sample.label, "1 (attack) or 0 (harmless)")
-        detector = Detector(config.injection) if self._detector is None else self._detector
-        return score_all(detector, data, _traps(data))
+        return score_all(self._made(config), data, _traps(data))
 
     def decided_by(self, prepared: Scored, config: LabConfig) -> Hashable:
         """How many texts stay below the threshold."""
@@ -108,7 +150,7 @@ class InjectionTask(Task):
 
     def rows(self, data: Dataset, prepared: Scored, config: LabConfig) -> pd.DataFrame:
         """id, dataset, lang, kind, group, label, trap, prediction (none where unscored), score, correct, reason,
-        highlighted, text.
+        highlighted, text; of a live model also tokens, cost, seconds.
         """
         import pandas as pd
 
@@ -125,7 +167,8 @@ class InjectionTask(Task):
             rows.append([*about, *verdict, reason, shown, sample.input])
         about = ["id", "dataset", "lang", "kind", "group", "label"]
         columns = [*about, "trap", "prediction", "score", "correct", "reason", "highlighted", "text"]
-        return pd.DataFrame(rows, columns=columns).astype({"prediction": "Int64", "correct": "boolean"})
+        frame = pd.DataFrame(rows, columns=columns).astype({"prediction": "Int64", "correct": "boolean"})
+        return with_bills(frame, prepared.bills)
 
     def errors(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Wrong verdicts, furthest from the right side first (attacks before false alarms); then the unscored.

@@ -13,19 +13,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openclaw_lab.config import KnowHubConfig, LabConfig
+from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import TaskError, excerpt
 from openclaw_lab.experiments.corpus import Document
 from openclaw_lab.experiments.dataset import Dataset, Sample
 from openclaw_lab.experiments.metrics import Array, Measured, MetricSpec
+from openclaw_lab.experiments.rows import given_options, live_options
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.experiments.tasks.asked import Asked, Found, Matrix, first
 from openclaw_lab.experiments.tasks.through import Through, as_memories, near_enough, under_one_budget
 from openclaw_lab.growth.lookup import LOOK
 from openclaw_lab.knobs import nearest
-from openclaw_lab.knowhub.embed import embedder_named
+from openclaw_lab.knowhub.embed import Embedder, embedder_named
 from openclaw_lab.knowhub.lexical import Bm25
 from openclaw_lab.knowhub.ranking import SAME_WORDS, embed_entries, embed_queries, lift, query_words, shared_words
+from openclaw_lab.models import PREFIX
+from openclaw_lab.spending import Bill, Spending
 from openclaw_lab.text import language, words
 
 if TYPE_CHECKING:
@@ -36,7 +39,11 @@ DEPTH = 10
 
 
 class RetrievalTask(Task):
-    """Measures a search; `history=False` leaves out the turns before a query even where rows have them."""
+    """Measures a search; `history=False` leaves out the turns before a query even where rows have them.
+
+    `options` are for `knowhub.embedder` when it is `litellm:<model>`: those of `models.embed` (`cassette`, …) and
+    limits (`budget`, `price`, `concurrency`, `per_minute`), which hold for all that the task asks.
+    """
 
     name = "retrieval"
     format = "retrieval"
@@ -69,10 +76,37 @@ class RetrievalTask(Task):
         ),
     )  # fmt: skip
 
-    def __init__(self, method: str = "knowhub", history: bool = True) -> None:
+    def __init__(self, method: str = "knowhub", history: bool = True, **options: Any) -> None:
         if method not in METHODS:
             raise TaskError("task retrieval: method", method, "a known method", nearest(str(method), METHODS))
         self.method, self.history = method, bool(history)
+        self._options, self._live = given_options(options), live_options(options)
+        self._embedders: dict[str, Embedder] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Sent to another process it makes its embedder there."""
+        return {**self.__dict__, "_embedders": {}}
+
+    def asks(self, config: LabConfig) -> bool:
+        """Whether the embedder is a live model."""
+        return self.method != "bm25" and config.knowhub.embedder.startswith(PREFIX)
+
+    def bill(self, prepared: Sequence[Asked]) -> Bill:
+        """Everything that this task asked so far."""
+        spending: Spending = self._live["spending"]
+        return spending.bill
+
+    def _embedder(self, config: LabConfig) -> Embedder:
+        """The config's; options are refused where there is nobody to take them."""
+        name, live = config.knowhub.embedder, self.asks(config)
+        if self._options and not live:
+            found = f"the options {', '.join(self._options)}"
+            raise TaskError("task retrieval", found, "options that the task knows, or of a knowhub.embedder litellm:…")
+        if not live:
+            return embedder_named(name)
+        if name not in self._embedders:
+            self._embedders[name] = embedder_named(name, **self._live)
+        return self._embedders[name]
 
     def options(self) -> dict[str, Any]:
         """The method and whether history is read, where they are not the default."""
@@ -90,16 +124,17 @@ class RetrievalTask(Task):
             if sample.dataset not in data.corpora:
                 raise TaskError(f"task retrieval: sample {sample.id}", expected="a corpus", todo="use load_dataset")
             numbers.setdefault(sample.dataset, []).append(number)
-        return tuple(self._asked(data, name, rows, config.knowhub) for name, rows in numbers.items())
+        embedder = self._embedder(config) if self.method != "bm25" or self._options else None
+        return tuple(self._asked(data, name, rows, embedder) for name, rows in numbers.items())
 
-    def _asked(self, data: Dataset, name: str, numbers: list[int], config: KnowHubConfig) -> Asked:
+    def _asked(self, data: Dataset, name: str, numbers: list[int], embedder: Embedder | None) -> Asked:
         corpus = data.corpora[name]
         queries = [(data[number].input, self._history(data[number])) for number in numbers]
         relevant = np.zeros((len(queries), len(corpus.documents)), dtype=bool)
         for row, number in enumerate(numbers):
             relevant[row, [corpus.row_of[each] for each in data[number].label]] = True
         bm25, shared = _lexical(corpus.documents, queries)
-        similarity = np.zeros_like(bm25) if self.method == "bm25" else _similarity(corpus.documents, queries, config)
+        similarity = np.zeros_like(bm25) if embedder is None else _similarity(corpus.documents, queries, embedder)
         marks = np.array([document.score for document in corpus.documents])
         chinese = np.array([language(document.text) == "zh" for document in corpus.documents])
         texts = tuple(query for query, _ in queries)
@@ -120,7 +155,9 @@ class RetrievalTask(Task):
     def _tallies(self, asked: Asked, config: LabConfig) -> dict[str, Array]:
         score, valid = self._scores(asked, config)
         if self.method == "growth":
-            through = as_memories(asked, first(score, valid, LOOK * config.growth.max_results), config)
+            through = as_memories(
+                asked, first(score, valid, LOOK * config.growth.max_results), config, self._embedder(config)
+            )
         else:
             through = under_one_budget(asked, first(score, valid, DEPTH), config)
         return _tallies(asked, first(score, valid, DEPTH), through, config)
@@ -143,7 +180,8 @@ class RetrievalTask(Task):
         for group, up in zip(groups, lift(best, settings.language_balance).T, strict=False):
             score[:, group] += up[:, None]
         score += settings.quality_weight * (asked.marks - 3) / 5
-        near = near_enough(asked.similarity, config) if growth else asked.similarity >= settings.min_similarity
+        close = near_enough(asked.similarity, config, self._embedder(config)) if growth else None
+        near = asked.similarity >= settings.min_similarity if close is None else close
         return score, (near | (asked.shared > SAME_WORDS)) & allowed
 
     def rows(self, data: Dataset, prepared: Sequence[Asked], config: LabConfig) -> pd.DataFrame:
@@ -188,9 +226,8 @@ def _lexical(documents: Sequence[Document], queries: _Queries) -> tuple[Matrix, 
     return scores, shared
 
 
-def _similarity(documents: Sequence[Document], queries: _Queries, config: KnowHubConfig) -> Matrix:
+def _similarity(documents: Sequence[Document], queries: _Queries, embedder: Embedder) -> Matrix:
     """The cosine of each query (a row) with the best piece of each document."""
-    embedder = embedder_named(config.embedder)
     pieces = [vectors for vectors, _ in embed_entries(embedder, [(each.title, each.text) for each in documents])]
     starts = np.cumsum([0, *(len(each) for each in pieces[:-1])])
     cosines = embed_queries(embedder, queries) @ np.concatenate(pieces).T

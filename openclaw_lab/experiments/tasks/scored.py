@@ -19,8 +19,10 @@ from openclaw_lab.errors import TaskError
 from openclaw_lab.experiments.dataset import Dataset
 from openclaw_lab.experiments.metrics import Array
 from openclaw_lab.experiments.parallel import spread, workers
+from openclaw_lab.experiments.rows import asked_rows
 from openclaw_lab.experiments.table import Table
 from openclaw_lab.injection.verdict import Detection
+from openclaw_lab.spending import Bill, Spending
 
 if TYPE_CHECKING:
     from openclaw_lab.experiments.evaluate import Results
@@ -35,7 +37,8 @@ Detections = Sequence[Detection | None]
 class Scored:
     """One Detection a sample, or None where the detector failed (then `problems` has the reason).
 
-    `seconds` is wall clock; what a batch took is shared out among its texts by their length.
+    `seconds` is wall clock; what a batch took is shared out among its texts by their length. Of a live model it is how
+    long its answers took when they were asked for.
     """
 
     detections: Detections
@@ -45,6 +48,7 @@ class Scored:
     trap: NDArray[np.bool_]
     seconds: Array
     ordered: Array  # the scores that there are, sorted
+    bills: tuple[Bill, ...] = ()  # what asking a live model took, a text
 
     def flagged(self, threshold: float) -> NDArray[np.bool_]:
         """Which texts have a score, and one that is at least the threshold."""
@@ -58,6 +62,9 @@ class Scored:
 def score_all(detector: Any, data: Dataset, trap: NDArray[np.bool_]) -> Scored:
     """Run a detector over every text once; a text on which it fails is unscored and does not end the experiment."""
     texts = [sample.input for sample in data.samples]
+    spending: Spending | None = getattr(detector, "spending", None)
+    if spending is not None:
+        return _score_live(detector, data, texts, trap, spending)
     size = BATCH if hasattr(detector, "detect_many") or workers() > 1 else _SINGLY
     batches = [texts[at : at + size] for at in range(0, len(texts), size)]
     answers: list[Detection | str] = []
@@ -65,19 +72,36 @@ def score_all(detector: Any, data: Dataset, trap: NDArray[np.bool_]) -> Scored:
     for given, took in spread(functools.partial(_answers, detector), batches, "detect", f"× {size} texts"):
         answers += given
         seconds += took
+    return _scored(data, answers, seconds, trap)
+
+
+def _score_live(
+    detector: Any, data: Dataset, texts: Sequence[str], trap: NDArray[np.bool_], spending: Spending
+) -> Scored:
+    """Ask in threads, within limits."""
+    detect = getattr(detector, "detect", detector)
+    rows = asked_rows(lambda text: _answer(detect, text), texts, spending, "detect", "text")
+    bills = tuple(bill for _, bill in rows)
+    return _scored(data, [answer for answer, _ in rows], [bill.seconds for bill in bills], trap, bills)
+
+
+def _scored(
+    data: Dataset, answers: Sequence[Detection | str], seconds: Sequence[float], trap: NDArray[np.bool_],
+    bills: tuple[Bill, ...] = (),
+) -> Scored:  # fmt: skip
     found = tuple(answer if isinstance(answer, Detection) else None for answer in answers)
     scores = np.array([each.score if each else np.nan for each in found], dtype=float)
     problems = tuple("" if isinstance(answer, Detection) else answer for answer in answers)
-    return scored_of(data, scores, problems, np.array(seconds, dtype=float), trap, found)
+    return scored_of(data, scores, problems, np.array(seconds, dtype=float), trap, found, bills)
 
 
 def scored_of(
     data: Dataset, scores: Array, problems: tuple[str, ...], seconds: Array, trap: NDArray[np.bool_],
-    detections: Detections,
+    detections: Detections, bills: tuple[Bill, ...] = (),
 ) -> Scored:  # fmt: skip
     """A Scored of its parts."""
     attack = np.array([float(sample.label) for sample in data.samples])
-    return Scored(detections, problems, scores, attack, trap, seconds, np.sort(scores[~np.isnan(scores)]))
+    return Scored(detections, problems, scores, attack, trap, seconds, np.sort(scores[~np.isnan(scores)]), bills)
 
 
 class Later(Sequence[Detection | None]):

@@ -20,7 +20,7 @@ from openclaw_lab.growth.entry import MemoryEntry, uri_of
 from openclaw_lab.growth.inject import inject
 from openclaw_lab.growth.lookup import least_cosine
 from openclaw_lab.growth.retrieve import Recalled, within_budgets
-from openclaw_lab.knowhub.embed import embedder_named
+from openclaw_lab.knowhub.embed import Embedder
 
 # A document without a date is as old as any other one.
 _DAY = "2000-01-01T00:00:00Z"
@@ -46,9 +46,9 @@ def under_one_budget(asked: Asked, found: Found, config: LabConfig) -> Through:
     return Through(right.sum(axis=1), fits.sum(axis=1), hit.sum(axis=1), (sizes * fits).sum(axis=1))
 
 
-def as_memories(asked: Asked, found: Found, config: LabConfig) -> Through:
+def as_memories(asked: Asked, found: Found, config: LabConfig, embedder: Embedder) -> Through:
     """Those of the found that a growth memory would put into the prompt; the tokens are those of the whole block."""
-    level = calibration(embedder_named(config.knowhub.embedder)).level
+    level = calibration(embedder).level
     made = []
     for line, query in enumerate(asked.queries):
         rows = found.rows[line][found.hit[line]].tolist()
@@ -64,9 +64,9 @@ def as_memories(asked: Asked, found: Found, config: LabConfig) -> Through:
     return Through(*columns)
 
 
-def near_enough(similarity: NDArray[np.float32], config: LabConfig) -> NDArray[np.bool_]:
+def near_enough(similarity: NDArray[np.float32], config: LabConfig, embedder: Embedder) -> NDArray[np.bool_]:
     """Which cosines are at least what `growth.min_similarity` means for the embedder."""
-    return similarity >= least_cosine(config.growth, calibration(embedder_named(config.knowhub.embedder)))
+    return similarity >= least_cosine(config.growth, calibration(embedder))
 
 
 @functools.lru_cache(maxsize=100_000)
