@@ -34,7 +34,7 @@ def add(commands: Commands) -> None:
         help="low:high:steps, low:high (drawn), or a,b,c; again for each setting (default: the task's own)",
     )  # fmt: skip
     wish = tune.add_mutually_exclusive_group()
-    wish.add_argument("--maximise", default="", metavar="METRIC", help="default: the task's first")
+    wish.add_argument("--maximise", default="", metavar="METRIC", help="default: the task's own, with its limits")
     wish.add_argument("--minimise", default="", metavar="METRIC")
     tune.add_argument(
         "--limit", action="append", default=[], metavar="METRIC=VALUE", help="for example fpr=0.01; again for each"
@@ -61,12 +61,14 @@ def _tune(options: argparse.Namespace) -> int:
     ):
         raise LabError("tune all", "data, settings or metrics of one task", "none", "tune one task at a time")
     config, found = config_named(options.config), []
-    limits = {name: _number(name, value) for name, value in pairs(options.limit, "--limit")}
+    limits: dict[str, float] | None = {
+        name: _number(name, value) for name, value in pairs(options.limit, "--limit")
+    } or None
     for task in DATA if options.task == "all" else (options.task,):
         with _workers(options.workers):
             tuned = tune(
                 task, options.data or DATA[task], _space(options.vary), maximise=options.maximise,
-                minimise=options.minimise, subject_to=limits, confidence=options.confidence, config=config,
+                minimise=options.minimise, subject_to=limits or None, confidence=options.confidence, config=config,
                 seed=options.seed, trials=options.trials, storage=options.storage, cache=options.cache,
             )  # fmt: skip
         print(tuned, end="\n\n", flush=True)
