@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from openclaw_lab.commands.arguments import Commands, config_named, count, pairs, positive
@@ -52,6 +51,7 @@ def add(commands: Commands) -> None:
 
 
 def _tune(options: argparse.Namespace) -> int:
+    from openclaw_lab.experiments.parallel import over
     from openclaw_lab.experiments.tune import tune
 
     if options.task not in DATA and options.task != "all":
@@ -62,10 +62,10 @@ def _tune(options: argparse.Namespace) -> int:
         raise LabError("tune all", "data, settings or metrics of one task", "none", "tune one task at a time")
     config, found = config_named(options.config), []
     limits: dict[str, float] | None = {
-        name: _number(name, value) for name, value in pairs(options.limit, "--limit")
+        name: _number(f"--limit {name}", value) for name, value in pairs(options.limit, "--limit")
     } or None
     for task in DATA if options.task == "all" else (options.task,):
-        with _workers(options.workers):
+        with over(options.workers):
             tuned = tune(
                 task, options.data or DATA[task], _space(options.vary), maximise=options.maximise,
                 minimise=options.minimise, subject_to=limits or None, confidence=options.confidence, config=config,
@@ -81,17 +81,6 @@ def _tune(options: argparse.Namespace) -> int:
 
         print(export(config, options.out, evidence=found))
     return 0 if all(each.feasible for each in found) else 1
-
-
-@contextlib.contextmanager
-def _workers(number: int) -> Iterator[None]:
-    if number == 1:
-        yield
-        return
-    import joblib
-
-    with joblib.parallel_config(n_jobs=number):
-        yield
 
 
 def _space(texts: list[str]) -> Mapping[str, object] | None:

@@ -16,9 +16,9 @@ import numpy as np
 
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import DataError, TaskError
-from openclaw_lab.experiments.compare import clustered, paired_test
 from openclaw_lab.experiments.evaluate import Results, evaluate
 from openclaw_lab.experiments.metrics import MetricSpec, shown
+from openclaw_lab.experiments.paired import clustered, paired_test
 from openclaw_lab.exports.evidence import FORMAT
 from openclaw_lab.files import read_text
 

@@ -16,9 +16,10 @@ from typing import Any
 import openclaw_lab
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import ExportError
-from openclaw_lab.experiments.compare import Comparison, clustered
+from openclaw_lab.experiments.compare import Comparison
 from openclaw_lab.experiments.evaluate import Results
 from openclaw_lab.experiments.metrics import Metric
+from openclaw_lab.experiments.paired import clustered
 from openclaw_lab.experiments.tune import Promise, Tuned
 
 FORMAT = 1
