@@ -8,8 +8,10 @@ the data could have shown where no difference is shown (`detectable`, `needed`).
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import html
 import itertools
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openclaw_lab.errors import TaskError
+from openclaw_lab.experiments.cache import Cache, key_of
+from openclaw_lab.experiments.code import code_version
 from openclaw_lab.experiments.evaluate import Results
 from openclaw_lab.experiments.metrics import Array, MetricSpec, shown
 from openclaw_lab.experiments.paired import Paired, clustered, holm, paired
@@ -121,11 +125,12 @@ class Comparison(Displayed):
 
 
 def compare(
-    results: Mapping[str, Results], *, seed: int = 0, all_pairs: bool = False, by: Sequence[str] = _SLICES
-) -> Comparison:
+    results: Mapping[str, Results], *, seed: int = 0, all_pairs: bool = False, by: Sequence[str] = _SLICES,
+    cache: object = None,
+) -> Comparison:  # fmt: skip
     """Compare settings measured on the same samples; the first is the baseline, or with `all_pairs` each of all.
 
-    `by`: the attributes or fields of a sample whose values make slices.
+    `by`: the attributes or fields of a sample whose values make slices; `cache` as in `evaluate`.
     """
     if not isinstance(results, Mapping) or not all(isinstance(each, Results) for each in results.values()):
         raise TaskError("compare", f"a {type(results).__name__}", "Results by name, {'seed': a, 'tuned': b}")
@@ -135,6 +140,21 @@ def compare(
     pairs = list(itertools.combinations(names, 2)) if all_pairs else [(names[0], other) for other in names[1:]]
     for one, other in pairs:
         _check_paired(one, results[one], other, results[other])
+    kept = Cache.at(cache)
+    key = _key(results, by, seed, all_pairs) if kept.path else ""
+    known = kept.get([key]) if key else {}
+    if key in known:
+        return _recalled(known[key])
+    found = _compared(results, pairs, seed, by)
+    if key:
+        kept.put({key: json.dumps(dataclasses.asdict(found)).encode()})
+    return found
+
+
+def _compared(
+    results: Mapping[str, Results], pairs: Sequence[tuple[str, str]], seed: int, by: Sequence[str]
+) -> Comparison:
+    names = list(results)
     first = results[names[0]]
     specs = [spec for spec in first.task.metrics if spec.kind == "measured"]
     differences = _judged(
@@ -149,9 +169,30 @@ def compare(
     ]
     judged = _judged(sliced, first)
     return Comparison(
-        differences, judged, first.task.name, first.data.name, "each other" if all_pairs else names[0],
+        differences, judged, first.task.name, first.data.name,
+        names[0] if all(one == names[0] for one, _ in pairs) else "each other",
         tuple(_hidden(differences, judged, first)),
     )  # fmt: skip
+
+
+def _key(results: Mapping[str, Results], by: Sequence[str], *more: object) -> str:
+    """The name of a comparison in the cache: by the code, the tallies and the slices."""
+    digest = hashlib.sha256()
+    for name, each in results.items():
+        digest.update(repr((name, each.task.name, each.data.name, sorted(each.measured.kinds.items()))).encode())
+        for column, values in [*each.measured.tallies.items(), ("sample", each.measured.sample)]:
+            digest.update(column.encode() + np.ascontiguousarray(values).tobytes())
+    data = next(iter(results.values())).data
+    about = [(sample.id, sample.group) for sample in data.samples]
+    digest.update(repr(about).encode("utf-8", "surrogatepass"))
+    digest.update(repr([data.values(name) for name in by]).encode("utf-8", "surrogatepass"))
+    return key_of("compare", code_version(__name__), digest.hexdigest(), list(by), *more)
+
+
+def _recalled(kept: bytes) -> Comparison:
+    plain = json.loads(kept)
+    rows = {name: tuple(Difference(**each) for each in plain[name]) for name in ("differences", "sliced")}
+    return Comparison(**{**plain, **rows, "warnings": tuple(plain["warnings"])})
 
 
 def _check_paired(name: str, base: Results, other_name: str, other: Results) -> None:

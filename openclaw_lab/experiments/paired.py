@@ -63,6 +63,14 @@ def clustered(spec: MetricSpec, results: Results, mask: NDArray[np.bool_] | None
     return summed(clusters, top), summed(clusters, bottom)
 
 
+def cluster_names(spec: MetricSpec, results: Results) -> list[str]:
+    """The ids of the samples, or of their groups, in the order of `clustered`."""
+    names = [sample.group or sample.id for sample in results.data]
+    if len(set(names)) > 1:
+        return sorted(set(names))
+    return [results.data[int(at)].id for at in results.measured.sample]
+
+
 def paired(ours: _Sums, theirs: _Sums, *, share: bool, seed: int = 0) -> Paired:
     """Compare two settings; `share`: the ratio is one, and its size is told as Cohen's h."""
     count = len(ours[0])

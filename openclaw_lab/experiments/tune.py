@@ -66,6 +66,16 @@ class Promise:
         return f"{self.limit}: not shown ({found}); {more}"
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How the part that is reported was made of the data named `of`, so that it can be made again."""
+
+    of: str
+    name: str
+    shares: tuple[float, ...]
+    seed: int
+
+
 @dataclass(frozen=True, repr=False)
 class Tuned(Displayed):
     """The setting that was chosen. `results` is on the part that nothing was chosen on; `feasible`: every limit holds.
@@ -88,6 +98,7 @@ class Tuned(Displayed):
     objective: str
     confidence: float
     parts: str
+    part: Part
 
     @property
     def table(self) -> Table:
@@ -214,8 +225,8 @@ def tune(
     changed = {name: value for name, value in tried[best].values.items() if value != base.get(name)}
     return Tuned(
         chosen, tried[best].config, changed, bool(certified), promises, results,
-        compare({"before": before, "tuned": results}), lost, tried, frozenset(certified), best, objective, confidence,
-        str(parts),
+        compare({"before": before, "tuned": results}, cache=memo.cache), lost, tried, frozenset(certified), best,
+        objective, confidence, str(parts), Part(dataset.name, reported.name, tuple(shares), seed),
     )  # fmt: skip
 
 
