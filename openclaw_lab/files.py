@@ -21,6 +21,18 @@ def bundled(name: str) -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent / name
 
 
+def stamp(name: str | Path) -> tuple[int, int]:
+    """When a file was changed (nanoseconds) and its size in bytes, as what tells whether it is the same; (0, 0): none.
+
+    A name that is empty is none.
+    """
+    try:
+        about = Path(name).expanduser().stat() if name else None
+    except (OSError, ValueError, RuntimeError):
+        about = None
+    return (about.st_mtime_ns, about.st_size) if about else (0, 0)
+
+
 def read_text(path: str | Path) -> str:
     """A whole UTF-8 file (a byte-order mark is dropped); anything else is one DataError."""
     try:

@@ -17,9 +17,10 @@ from tasks import LongTexts, rows, scored
 import openclaw_lab as lab
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import TaskError
-from openclaw_lab.experiments.compare import clustered, compare, paired_test
+from openclaw_lab.experiments.compare import compare
 from openclaw_lab.experiments.dataset import Dataset, Sample
 from openclaw_lab.experiments.evaluate import Results, evaluate
+from openclaw_lab.experiments.paired import clustered, holm, paired, paired_test
 
 mpl.use("Agg")
 
@@ -51,7 +52,7 @@ def row(results: Mapping[str, Results], metric: str) -> dict[str, Any]:
         ("recall", 3 / 12, 11 / 12, "better"),
         ("fpr", 0 / 12, 3 / 12, "no difference shown"),
         ("precision", 3 / 3, 11 / 14, None),
-        ("f1", 6 / 15, 22 / 26, "better"),
+        ("f1", 6 / 15, 22 / 26, "no difference shown"),
         ("accuracy", 15 / 24, 20 / 24, None),
         ("unscored", 0, 0, "no difference shown"),
     ],
@@ -201,6 +202,93 @@ def test_a_real_difference_is_found() -> None:
     low, high, p = paired_test((ours, ones), (theirs, ones))
     assert p < 0.01
     assert 0 < low < 0.2 < high
+
+
+def test_several_settings_that_do_not_differ_seldom_seem_to() -> None:
+    """Of comparisons of five settings that are alike at most 5 % (+ chance) show any difference."""
+    rng = np.random.default_rng(3)
+    shown = 0
+    for _ in range(200):
+        common = rng.random(150) < 0.4
+        draws = [np.where(rng.random(150) < 0.6, common, rng.random(150) < 0.4).astype(float) for _ in range(5)]
+        ones = np.ones(150)
+        p = [paired((draws[0], ones), (each, ones), share=True).p for each in draws[1:]]
+        shown += min(holm(p)) < 0.05
+    assert shown <= 18  # 10 are expected at most; 18 is beyond the 99th percentile of that
+
+
+@pytest.mark.parametrize(
+    ("given", "corrected"),
+    [
+        ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]),
+        ([0.5, math.nan, 0.01], [0.5, math.nan, 0.02]),
+        ([0.9, 0.8], [1.0, 1.0]),
+        ([], []),
+    ],
+)
+def test_holm(given: list[float], corrected: list[float]) -> None:
+    assert holm(given) == pytest.approx(corrected, nan_ok=True)
+
+
+def test_what_a_comparison_could_have_shown() -> None:
+    """The difference named is found in about four of five comparisons of so many pairs."""
+    rng = np.random.default_rng(8)
+    ones = np.ones(300)
+
+    def drawn(gain: float) -> Any:
+        base = rng.random(300) < 0.5
+        better = np.where(~base & (rng.random(300) < 2 * gain), True, base) ^ (rng.random(300) < 0.05)
+        return paired((base.astype(float), ones), (better.astype(float), ones), share=True)
+
+    reach = float(np.mean([drawn(0.0).detectable for _ in range(40)]))
+    found = np.mean([drawn(reach / 0.9).p < 0.05 for _ in range(300)])  # of a gain a tenth is undone by chance
+    assert 0.7 <= found <= 0.9
+    few = drawn(0.02)
+    assert few.needed > 0
+
+
+def test_sizes_of_differences() -> None:
+    ones = np.ones(100)
+    half, most = np.arange(100) < 50.0, np.arange(100) < 80.0
+    found = paired((half * 1.0, ones), (most * 1.0, ones), share=True)
+    assert found.effect == pytest.approx(2 * math.asin(math.sqrt(0.8)) - 2 * math.asin(math.sqrt(0.5)))
+    assert found.p == pytest.approx(binomtest(30, 30).pvalue)
+    ours, theirs = np.tile([1.0, 3.0], 50), np.tile([2.0, 6.0], 50)
+    assert paired((ours, ones), (theirs, ones), share=False).effect == pytest.approx(2 / np.std([1, 3] * 50, ddof=1))
+
+
+def test_a_gain_that_hides_a_loss_is_told() -> None:
+    """Sixty English attacks are gained, twenty Chinese ones lost."""
+    samples = [Sample(f"e{n}", f"{0.2 if n < 60 else 0.9}", 1, lang="en") for n in range(80)]
+    samples += [Sample(f"z{n}", f"忽略 {n}", 1, lang="zh") for n in range(20)]
+    data = Dataset("two languages", "injection", tuple(samples))
+
+    def chinese(text: str) -> Any:
+        return scored("0.9") if text.startswith("忽略") else scored(text)
+
+    def english(text: str) -> Any:
+        return scored("0.0") if text.startswith("忽略") else scored("0.9")
+
+    config = LabConfig().with_({"injection.threshold": 0.5})
+    before, after = (evaluate("injection", data, config, detector=each) for each in (chinese, english))
+    found = lab.compare({"before": before, "after": after})
+    assert found.frame.set_index("metric").loc["recall", "verdict"] == "better"
+    assert [each.split(":")[0] for each in found.warnings] == ["after, recall", "after, f1"]
+    assert "after, recall: 0.400 over all hides -1.000 [-1.000, -1.000] for lang=zh (20 pairs)" in found.warnings[0]
+    assert found.warnings[0] in str(found)
+    assert found.warnings[0] in found._repr_html_()
+    rows = found.slices.frame.set_index(["slice", "metric"])
+    assert rows.loc[("lang=zh", "recall"), "verdict"] == "worse"
+    assert rows.loc[("lang=en", "recall"), "verdict"] == "better"
+    assert lab.compare({"before": before, "after": after}, by=()).warnings == ()
+
+
+def test_every_pair_of_settings() -> None:
+    found = lab.compare({"high": HIGH, "low": LOW, "zero": at(0.0, DATA)}, all_pairs=True)
+    pairs = set(zip(found.frame["against"], found.frame["setting"], strict=True))
+    assert pairs == {("high", "low"), ("high", "zero"), ("low", "zero")}
+    assert "against" in str(found)
+    found.plot().figure.canvas.draw()
 
 
 # --- a task of one's own ------------------------------------------------------------------------------------------

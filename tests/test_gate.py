@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ def changed(recorded: Path, tmp_path: Path) -> Callable[[Callable[[dict[str, Any
     return change
 
 
-def worse(checks: list[Check]) -> set[str]:
+def worse(checks: Sequence[Check]) -> set[str]:
     return {f"{check.task}.{check.metric}" for check in checks if check.worse}
 
 
@@ -318,6 +318,49 @@ def test_holm_is_between_bonferroni_and_none(drawn: list[tuple[float, bool]]) ->
 )
 def test_a_check_is_one_line(made: Check, text: str) -> None:
     assert str(made) == text
+
+
+def test_a_summary_for_a_pull_request(recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = tmp_path / "摘要.md"
+    summary.write_text("# before\n", "utf-8")
+    assert main(["gate", str(recorded), "--summary", str(summary)]) == 0
+    BLIND.to_json(tmp_path / "blind.json")
+    assert main(["gate", str(recorded), "--config", str(tmp_path / "blind.json"), "--summary", str(summary)]) == 1
+    written = summary.read_text("utf-8")
+    assert written.startswith("# before\n### openclaw-lab gate: no metric of ")
+    assert "### openclaw-lab gate: worse in reminders.coverage" in written
+    assert "| reminders.coverage | " in written
+    assert "**worse**" in written
+    assert f"injection/mini ({MINI.hash})" in written
+    assert lab.__version__ in written
+    lost = next(line for line in written.splitlines() if line.startswith("reminders.coverage lost `"))
+    assert lost.count("`") >= 4
+    texts = [sample.input[:30] for sample in MINI]
+    assert not [text for text in texts if text in written], "no text of the data"
+
+
+def test_a_gate_is_a_table_too(recorded: Path) -> None:
+    found = gate(recorded)
+    assert found.ok
+    assert list(found.table.frame["metric"]) == [f"{each.task}.{each.metric}" for each in found]
+    assert "no metric of" in str(found)
+    assert found[0] in found
+    assert len(found[:2]) == 2
+
+
+def test_what_was_tuned_is_gated_on_the_part_that_was_reported(tmp_path: Path) -> None:
+    space = {"injection.threshold": [0.3, 0.5, 0.7]}
+    tuned = lab.tune("injection", MINI, space, maximise="recall", subject_to={"fpr": 0.2}, seed=3)
+    file = export(tuned.config, tmp_path / "out", evidence=[tuned]).folder / EVIDENCE
+    found = gate(file)
+    assert found.ok
+    assert all(check.now == pytest.approx(check.recorded, nan_ok=True) for check in found)
+    assert not gate(file, config=BLIND).ok
+    content = json.loads(file.read_text("utf-8"))
+    content["results"][0]["data"]["part"] = {"shares": [0.4]}
+    file.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(DataError, match="data part: expected what export wrote there"):
+        gate(file)
 
 
 def test_errors_are_of_the_lab(changed: Callable[..., Path]) -> None:

@@ -67,6 +67,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     ("experiments.tasks", "experiments.memo"),
     ("experiments.evaluate", "experiments.to_label"),
+    ("experiments.paired",),
     ("experiments.compare", "experiments.sweep", "experiments.curves", "experiments.space", "experiments.trials"),
     ("experiments.search",),
     ("experiments.tune",),

@@ -19,6 +19,7 @@ import pytest
 from bs4 import BeautifulSoup
 from nbformat import NotebookNode, v4
 
+import openclaw_lab as lab
 from openclaw_lab import files
 from openclaw_lab.errors import ConfigError, DataError
 from openclaw_lab.notebook import report
@@ -125,7 +126,9 @@ def test_every_shipped_notebook_gives_its_files_and_a_failure_does_not_stop_the_
 
 def check_page(path: Path) -> None:
     soup = BeautifulSoup(path.read_text("utf-8"), "html.parser")
-    rows = [[cell.get_text() for cell in row.find_all("td")] for row in soup.select("table.contents tr")[1:]]
+    rows = [
+        [cell.get_text() for cell in row.find_all("td")] for row in soup.select("table.contents")[0].select("tr")[1:]
+    ]
     assert [row[:3] for row in rows] == [
         ["00_tour", "Does it *run*?", "ok"],
         ["01_fails", "Does it *run*?", "cell 2: ZeroDivisionError: division by zero"],
@@ -152,6 +155,16 @@ def alone(soup: BeautifulSoup, out: Path) -> None:
         assert not re.search(r"https?:|@import|url\((?!data:)", style.get_text())
     ids = [tag["id"] for tag in soup.find_all(id=True)]
     assert len(ids) == len(set(ids))
+
+
+def test_a_report_says_what_it_was_made_with(tmp_path: Path) -> None:
+    mine = own(tmp_path, "import openclaw_lab as lab\ndata = lab.load_dataset('injection/mini')[:40]\nprint(data)")
+    text = run([mine], tmp_path / "out").path.read_text("utf-8")
+    made = text[text.index("id='made-with'") :]
+    data = lab.load_dataset("injection/mini")[:40]
+    assert f"<th>openclaw-lab</th><td>{lab.__version__}</td>" in made
+    assert "<th>numpy</th>" in made
+    assert f"<th>injection/mini</th><td>40 injection rows</td><td><code>{data.hash}</code></td>" in made
 
 
 def test_a_report_of_hostile_output_loads_nothing(shipped: Path, tmp_path: Path) -> None:
@@ -355,6 +368,7 @@ def test_a_timeout_must_be_above_zero(shipped: Path, tmp_path: Path) -> None:
 PROGRAM = """
 import sys
 from pathlib import Path
+import openclaw_lab as lab
 from openclaw_lab import files
 from openclaw_lab.notebook import runner
 files.bundled = lambda name: Path(sys.argv[1])

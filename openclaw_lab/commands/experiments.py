@@ -29,6 +29,7 @@ def add(commands: Commands) -> None:
     gate.add_argument("file", type=Path, metavar="FILE", help="the evidence.json of an export")
     gate.add_argument("--data", help="where the recorded data is now")
     gate.add_argument("--config", help="other settings than the recorded ones: seed, tuned, or a lab-config.json")
+    gate.add_argument("--summary", type=Path, metavar="FILE", help="append a summary in Markdown, for a pull request")
     gate.set_defaults(command=_gate)
 
     bench = commands.add_parser("bench", help="what the costly parts cost on this machine")
@@ -58,7 +59,10 @@ def _gate(options: argparse.Namespace) -> int:
     checks = gate(options.file, data=options.data, config=config_named(options.config) if options.config else None)
     for check in checks:
         print(check)
-    return 1 if any(check.worse for check in checks) else 0
+    if options.summary:
+        with options.summary.open("a", encoding="utf-8") as file:  # a CI collects those of several steps in one file
+            file.write(checks.markdown)
+    return 0 if checks.ok else 1
 
 
 def _bench(options: argparse.Namespace) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from openclaw_lab.commands.arguments import Commands, config_named, count, pairs, positive
@@ -34,7 +33,7 @@ def add(commands: Commands) -> None:
         help="low:high:steps, low:high (drawn), or a,b,c; again for each setting (default: the task's own)",
     )  # fmt: skip
     wish = tune.add_mutually_exclusive_group()
-    wish.add_argument("--maximise", default="", metavar="METRIC", help="default: the task's first")
+    wish.add_argument("--maximise", default="", metavar="METRIC", help="default: the task's own, with its limits")
     wish.add_argument("--minimise", default="", metavar="METRIC")
     tune.add_argument(
         "--limit", action="append", default=[], metavar="METRIC=VALUE", help="for example fpr=0.01; again for each"
@@ -52,6 +51,7 @@ def add(commands: Commands) -> None:
 
 
 def _tune(options: argparse.Namespace) -> int:
+    from openclaw_lab.experiments.parallel import over
     from openclaw_lab.experiments.tune import tune
 
     if options.task not in DATA and options.task != "all":
@@ -61,12 +61,14 @@ def _tune(options: argparse.Namespace) -> int:
     ):
         raise LabError("tune all", "data, settings or metrics of one task", "none", "tune one task at a time")
     config, found = config_named(options.config), []
-    limits = {name: _number(name, value) for name, value in pairs(options.limit, "--limit")}
+    limits: dict[str, float] | None = {
+        name: _number(f"--limit {name}", value) for name, value in pairs(options.limit, "--limit")
+    } or None
     for task in DATA if options.task == "all" else (options.task,):
-        with _workers(options.workers):
+        with over(options.workers):
             tuned = tune(
                 task, options.data or DATA[task], _space(options.vary), maximise=options.maximise,
-                minimise=options.minimise, subject_to=limits, confidence=options.confidence, config=config,
+                minimise=options.minimise, subject_to=limits or None, confidence=options.confidence, config=config,
                 seed=options.seed, trials=options.trials, storage=options.storage, cache=options.cache,
             )  # fmt: skip
         print(tuned, end="\n\n", flush=True)
@@ -79,17 +81,6 @@ def _tune(options: argparse.Namespace) -> int:
 
         print(export(config, options.out, evidence=found))
     return 0 if all(each.feasible for each in found) else 1
-
-
-@contextlib.contextmanager
-def _workers(number: int) -> Iterator[None]:
-    if number == 1:
-        yield
-        return
-    import joblib
-
-    with joblib.parallel_config(n_jobs=number):
-        yield
 
 
 def _space(texts: list[str]) -> Mapping[str, object] | None:

@@ -7,22 +7,28 @@ the recorded tallies; p-values are Holm-corrected over all metrics of the file (
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from openclaw_lab import __version__
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import DataError, TaskError
-from openclaw_lab.experiments.compare import clustered, paired_test
+from openclaw_lab.experiments.dataset import Dataset, load_dataset
 from openclaw_lab.experiments.evaluate import Results, evaluate
 from openclaw_lab.experiments.metrics import MetricSpec, shown
+from openclaw_lab.experiments.paired import cluster_names, clustered, holm, paired_test
+from openclaw_lab.experiments.split import part_of, partition
+from openclaw_lab.experiments.table import Displayed, Table
 from openclaw_lab.exports.evidence import FORMAT
 from openclaw_lab.files import read_text
 
 _ALPHA = 0.05
+_NAMED = 8  # samples that a summary names
 _OWN = ("detector", "redactor")  # options that an evidence file can only name
 Part = TypeVar("Part", str, dict[str, Any])
 
@@ -37,30 +43,106 @@ class Check:
     now: float
     p: float
     worse: bool
+    p_holm: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    n: int = 0
+    data: str = ""
+    lost: tuple[str, ...] = ()  # samples (or groups of them) of which less is right than was recorded
 
     def __str__(self) -> str:
         word = "WORSE" if self.worse else "ok"
-        p = "" if np.isnan(self.p) else f"  p={self.p:.4f}"
+        p = "" if math.isnan(self.p) else f"  p={self.p:.4f}"
         return f"{word:<6}{self.task}.{self.metric}: {shown(self.recorded)} -> {shown(self.now)}{p}"
 
 
+@dataclass(frozen=True, repr=False)
+class Gate(Sequence[Check], Displayed):
+    """The checks of one evidence file, in order."""
+
+    checks: tuple[Check, ...]
+    file: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether no metric is significantly worse."""
+        return not any(check.worse for check in self.checks)
+
+    @overload
+    def __getitem__(self, index: int) -> Check: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Check]: ...
+    def __getitem__(self, index: int | slice) -> Check | Sequence[Check]:
+        return self.checks[index]
+
+    def __len__(self) -> int:
+        return len(self.checks)
+
+    def __iter__(self) -> Iterator[Check]:
+        return iter(self.checks)
+
+    @property
+    def table(self) -> Table:
+        """A row a metric: what was recorded, what is measured now, p before and after Holm's correction."""
+        rows = [
+            [f"{c.task}.{c.metric}", c.recorded, c.now, c.low, c.high, c.n, c.p, c.p_holm, "worse" if c.worse else "ok"]
+            for c in self.checks
+        ]
+        columns = ["metric", "recorded", "now", "low", "high", "n", "p", "p_holm", "verdict"]
+        return Table.of_rows(rows, columns, f"{self.file}: {self._verdict}")
+
+    @property
+    def markdown(self) -> str:
+        """A summary for a pull request: no text of the data, only numbers, and the ids of samples that were lost."""
+        lines = [
+            f"### openclaw-lab gate: {self._verdict}",
+            "",
+            "| metric | recorded | now | 95 % | n | p (Holm) | |",
+            "| --- | ---: | ---: | --- | ---: | ---: | --- |",
+        ]
+        for c in self.checks:
+            p = "–" if math.isnan(c.p_holm) else f"{c.p_holm:.4f}"
+            figures = f"{shown(c.recorded)} | {shown(c.now)} | {shown(c.low)} – {shown(c.high)} | {c.n:,} | {p}"
+            lines.append(f"| {_cell(f'{c.task}.{c.metric}')} | {figures} | {'**worse**' if c.worse else 'ok'} |")
+        for check in self.checks:
+            if check.worse and check.lost:
+                named = ", ".join(f"`{_cell(each)}`" for each in check.lost[:_NAMED])
+                more = f" and {len(check.lost) - _NAMED} more" if len(check.lost) > _NAMED else ""
+                lines += ["", f"{check.task}.{check.metric} lost {named}{more}"]
+        data = dict.fromkeys(check.data for check in self.checks)
+        lines += ["", f"{', '.join(map(_cell, data))}; openclaw-lab {__version__}; evidence `{_cell(self.file)}`", ""]
+        return "\n".join(lines)
+
+    @property
+    def _verdict(self) -> str:
+        worse = [f"{check.task}.{check.metric}" for check in self.checks if check.worse]
+        return f"worse in {', '.join(worse)}" if worse else f"no metric of {len(self.checks)} is worse"
+
+
+def _cell(text: str) -> str:
+    """Text that breaks no table of Markdown."""
+    return text.replace("|", "\\|").replace("`", "'").replace("\n", " ")
+
+
 def gate(
-    file: str | Path, *, data: str | Path | None = None, config: LabConfig | None = None, **options: Any
-) -> list[Check]:
+    file: str | Path, *, data: str | Path | None = None, config: LabConfig | None = None, cache: object = None,
+    **options: Any,
+) -> Gate:  # fmt: skip
     """Measure again what an evidence file recorded; `data`, `config` and task options replace the recorded ones.
 
-    What was measured with a detector or redactor of your own needs it again: `gate(file, detector=mine)`.
+    What was measured with a detector or redactor of your own needs it again: `gate(file, detector=mine)`. `cache` as in
+    `evaluate`.
     """
     path = Path(file)
     entries = _entries(path)
     raw = [
         row
         for number, entry in enumerate(entries, 1)
-        for row in _again(f"{path} result {number}", entry, data, config, options)
+        for row in _again(f"{path} result {number}", entry, data, config, cache, options)
     ]
     if not raw:
         raise DataError(str(path), "no tallies of any metric", "at least one measured metric")
-    return _holm(raw)
+    return Gate(tuple(_holm(raw)), path.name)
 
 
 def _entries(path: Path) -> list[Mapping[str, Any]]:
@@ -81,6 +163,7 @@ def _again(
     entry: Mapping[str, Any],
     data: str | Path | None,
     config: LabConfig | None,
+    cache: object,
     given: Mapping[str, Any],
 ) -> list[tuple[MetricSpec, Check]]:
     task, options = _part(where, entry, "task", str), _part(where, entry, "options", dict)
@@ -93,7 +176,8 @@ def _again(
         if isinstance(options.get(own), str) and own not in given:
             found = f"a {own} of your own ({options[own]})"
             raise TaskError(where, found, "the built-in one", f"gate it in Python: lab.gate(file, {own}=yours)")
-    results = evaluate(task, data or name, settings, **{**options, **given})
+    whole = _part_again(where, source, load_dataset(data or name) if source.get("part") else None)
+    results = evaluate(task, whole or data or name, settings, cache=cache, **{**options, **given})
     if results.data.hash != digest:
         raise TaskError(where, f"the data {results.data.name} ({results.data.hash})", f"the recorded data ({digest})")
     return [_check(where, spec, recorded, results) for spec in results.task.metrics if spec.name in recorded]
@@ -121,16 +205,31 @@ def _check(where: str, spec: MetricSpec, recorded: Mapping[str, Any], results: R
     now = spec.value(results.measured.tallies)
     p = paired_test((top, bottom), ours)[2]
     lost = (now < before) if spec.better == "higher" else (now > before) if spec.better == "lower" else False
-    return spec, Check(results.task.name, spec.name, before, now, p, lost)
+    metric = results.metrics[spec.name]
+    sign = 1.0 if spec.better == "higher" else -1.0
+    moved = sign * (ours[0] - top) < 0 if spec.better else np.zeros(len(top), dtype=bool)
+    names = np.array(cluster_names(spec, results), dtype=object)
+    return spec, Check(
+        results.task.name, spec.name, before, now, p, lost, math.nan, metric.low, metric.high, metric.n,
+        f"{results.data.name} ({results.data.hash})", tuple(names[moved].tolist()),
+    )  # fmt: skip
+
+
+def _part_again(where: str, source: Mapping[str, Any], data: Dataset | None) -> Dataset | None:
+    """The part of the data that was reported, parted again as it was."""
+    if data is None:
+        return None
+    try:
+        shares, seed, name = source["part"]["shares"], source["part"]["seed"], source["part"]["name"]
+        return part_of(data, partition(data, shares, seed).test, str(name))
+    except (KeyError, TypeError):
+        raise DataError(f"{where} data part", expected="what export wrote there") from None
 
 
 def _holm(rows: list[tuple[MetricSpec, Check]]) -> list[Check]:
     """Worse only when the loss stays significant among all metrics that could have lost."""
-    tested = [check.p for spec, check in rows if spec.better and not np.isnan(check.p)]
-    order = sorted(range(len(tested)), key=lambda index: tested[index])
-    significant: set[float] = set()
-    for rank, index in enumerate(order):
-        if tested[index] > _ALPHA / (len(tested) - rank):
-            break
-        significant.add(tested[index])
-    return [Check(c.task, c.metric, c.recorded, c.now, c.p, c.worse and c.p in significant) for _, c in rows]
+    corrected = holm([check.p if spec.better else math.nan for spec, check in rows])
+    return [
+        replace(check, p_holm=p, worse=check.worse and not math.isnan(p) and p <= _ALPHA)
+        for (_, check), p in zip(rows, corrected, strict=True)
+    ]

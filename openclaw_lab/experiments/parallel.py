@@ -8,6 +8,7 @@ Without such a word everything runs here, one after the other. The results are t
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
@@ -22,6 +23,18 @@ def workers() -> int:
     import joblib
 
     return int(joblib.effective_n_jobs(None))
+
+
+@contextlib.contextmanager
+def over(number: int) -> Iterator[None]:
+    """Within it, so many processes; one is this one."""
+    if number == 1:
+        yield
+        return
+    import joblib
+
+    with joblib.parallel_config(n_jobs=number):
+        yield
 
 
 def spread(work: Callable[[Item], Result], items: Sequence[Item], label: str, unit: str) -> Iterator[Result]:

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openclaw_lab.errors import TaskError
-from openclaw_lab.experiments.compare import paired_test
 from openclaw_lab.experiments.curves import share
 from openclaw_lab.experiments.evaluate import Results
 from openclaw_lab.experiments.metrics import Array, Metric, numbered, summed
+from openclaw_lab.experiments.paired import paired_test
 from openclaw_lab.experiments.table import Table, flat_metrics
 
 

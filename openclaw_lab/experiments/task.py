@@ -28,6 +28,7 @@ class Task(ABC):
     section: ClassVar[str]  # the section of LabConfig that it measures
     metrics: ClassVar[tuple[MetricSpec, ...]]
     headline: ClassVar[tuple[str, ...]] = ()  # the metrics that a chart shows, most important first
+    goal: ClassVar[tuple[str, Mapping[str, float]]] = ("", {})  # what to tune for, and within which limits, by default
     columns: ClassVar[tuple[str, ...]] = ()  # the metrics that a wide table shows (all when empty); its frame has all
     reads: ClassVar[tuple[str, ...]] = ()  # every section that its figures depend on; without, no figure is kept
 

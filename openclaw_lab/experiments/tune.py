@@ -66,6 +66,16 @@ class Promise:
         return f"{self.limit}: not shown ({found}); {more}"
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How the part that is reported was made of the data named `of`, so that it can be made again."""
+
+    of: str
+    name: str
+    shares: tuple[float, ...]
+    seed: int
+
+
 @dataclass(frozen=True, repr=False)
 class Tuned(Displayed):
     """The setting that was chosen. `results` is on the part that nothing was chosen on; `feasible`: every limit holds.
@@ -88,6 +98,7 @@ class Tuned(Displayed):
     objective: str
     confidence: float
     parts: str
+    part: Part
 
     @property
     def table(self) -> Table:
@@ -170,8 +181,9 @@ def tune(
 ) -> Tuned:
     """Choose the setting of a space (see `space`) that is best in one metric and keeps limits on others.
 
-    Without a space the task's own; without a metric the task's first headline. A limit is the most (of a metric of
-    which less is better, or neither) or the least that is allowed; it counts as kept when its bound, not its value, is.
+    Without a space the task's own; without metrics and limits the task's own too (`Task.goal`). A limit is the most
+    (of a metric of which less is better, or neither) or the least that is allowed; it counts as kept when its bound,
+    not its value, is.
 
     A space with a range of any numbers is no grid: then `trials` settings are drawn, each batch by what the earlier
     ones gave on the part to learn on (extra `tune`). The same seed draws the same, for any number of workers; a search
@@ -183,6 +195,8 @@ def tune(
     if not isinstance(confidence, float) or not 0.5 <= confidence < 1:
         raise TaskError("tune: confidence", confidence, "a number from 0.5 to below 1")
     objective, sign = _objective(chosen, maximise, minimise)
+    if subject_to is None and not maximise and not minimise:
+        subject_to = chosen.goal[1]
     limits = [_limit(chosen, name, value) for name, value in (subject_to or {}).items()]
     axes = axes_of(space or default_space(chosen, base), base)
     memo = Memo(chosen, dataset, Cache.at(cache))
@@ -211,15 +225,15 @@ def tune(
     changed = {name: value for name, value in tried[best].values.items() if value != base.get(name)}
     return Tuned(
         chosen, tried[best].config, changed, bool(certified), promises, results,
-        compare({"before": before, "tuned": results}), lost, tried, frozenset(certified), best, objective, confidence,
-        str(parts),
+        compare({"before": before, "tuned": results}, cache=memo.cache), lost, tried, frozenset(certified), best,
+        objective, confidence, str(parts), Part(dataset.name, reported.name, tuple(shares), seed),
     )  # fmt: skip
 
 
 def _objective(task: Task, maximise: str, minimise: str) -> tuple[str, float]:
     if maximise and minimise:
         raise TaskError("tune", f"maximise={maximise!r} and minimise={minimise!r}", "one of them")
-    name = maximise or minimise or (task.headline or tuple(spec.name for spec in task.metrics))[0]
+    name = maximise or minimise or task.goal[0] or (task.headline or tuple(spec.name for spec in task.metrics))[0]
     spec = task.spec(name)
     return name, -1.0 if minimise or (not maximise and spec.better == "lower") else 1.0
 

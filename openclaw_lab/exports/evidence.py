@@ -16,10 +16,11 @@ from typing import Any
 import openclaw_lab
 from openclaw_lab.config import LabConfig
 from openclaw_lab.errors import ExportError
-from openclaw_lab.experiments.compare import Comparison, clustered
+from openclaw_lab.experiments.compare import Comparison
 from openclaw_lab.experiments.evaluate import Results
 from openclaw_lab.experiments.metrics import Metric
-from openclaw_lab.experiments.tune import Promise, Tuned
+from openclaw_lab.experiments.paired import clustered
+from openclaw_lab.experiments.tune import Part, Promise, Tuned
 
 FORMAT = 1
 _WHOLE = "all samples; nothing was held out"
@@ -31,7 +32,7 @@ def evidence_of(config: LabConfig, items: Sequence[object] | Results | Compariso
     if isinstance(items, Results | Comparison | Tuned):
         items = [items]
     tuned = [each for each in items if isinstance(each, Tuned)]
-    splits = {id(each.results): f"{each.parts}; reported on the last" for each in tuned}
+    splits = {id(each.results): (f"{each.parts}; reported on the last", each.part) for each in tuned}
     items = [part for each in items for part in ((each.results, each.against) if isinstance(each, Tuned) else (each,))]
     results = [each for each in items if isinstance(each, Results)]
     comparisons = [each for each in items if isinstance(each, Comparison)]
@@ -44,7 +45,7 @@ def evidence_of(config: LabConfig, items: Sequence[object] | Results | Compariso
         "python": platform.python_version(),
         "packages": {name: importlib.metadata.version(name) for name in _PACKAGES},
         "config": config.digest(),
-        "results": [_result(config, each, splits.get(id(each), _WHOLE)) for each in results],
+        "results": [_result(config, each, *splits.get(id(each), (_WHOLE, None))) for each in results],
         "promises": [_promise(each, promise) for each in tuned for promise in each.promises],
         "comparisons": [_comparison(each) for each in comparisons],
     }
@@ -59,17 +60,18 @@ def _promise(tuned: Tuned, promise: Promise) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _result(config: LabConfig, results: Results, split: str) -> dict[str, Any]:
+def _result(config: LabConfig, results: Results, split: str, part: Part | None) -> dict[str, Any]:
     section = results.task.section
     return {
         "task": results.task.name,
         "options": results.task.options(),
         "data": {
-            "name": _without_home(results.data.name),
+            "name": _without_home(part.of if part else results.data.name),
             "hash": results.data.hash,
             "samples": len(results.data),
             "left_out": len(results.data.problems),
             "split": split,
+            **({"part": {"shares": list(part.shares), "seed": part.seed, "name": part.name}} if part else {}),
         },
         "config": results.config.to_dict(masked=True),
         "of_this_config": results.config.digest(section) == config.digest(section),

@@ -12,6 +12,7 @@ from typing import Any
 
 from openclaw_lab.config import InjectionConfig
 from openclaw_lab.errors import ConfigError, TaskError
+from openclaw_lab.files import stamp
 from openclaw_lab.injection.patterns import RuleScorer
 from openclaw_lab.injection.seed import seed_score
 from openclaw_lab.injection.verdict import Detection, Hit
@@ -49,7 +50,7 @@ class Detector:
         """Sent to another process as its settings; of the same ones a process makes it once."""
         if self._own:
             raise TypeError("a Detector with a scorer of its own, or with a model's options, cannot be sent elsewhere")
-        return _same, (self._config,)
+        return _same, (self._config, stamp(self._config.rules), stamp(self._config.model))
 
     def detect(self, text: str) -> Detection:
         """Look at one text: how much it looks like an injection, and whether that is as much as the threshold."""
@@ -62,7 +63,7 @@ class Detector:
 
 
 @functools.lru_cache(maxsize=4)
-def _same(config: InjectionConfig) -> Detector:
+def _same(config: InjectionConfig, *files: tuple[int, int]) -> Detector:
     return Detector(config)
 
 

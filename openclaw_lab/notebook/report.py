@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from openclaw_lab.errors import excerpt
+from openclaw_lab.notebook.about import data_named, environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ def render(pages: Sequence[Page], left: Sequence[str] = ()) -> str:
     """The whole report; `left` are notebooks that a stop kept from running."""
     parts = [_HEAD.format(policy=_POLICY, style=_STYLE + _code_style()), _contents(pages, left)]
     parts += [_section(page) for page in pages]
+    parts.append(_made_with(pages))
     return "\n".join([*parts, "</main></body></html>\n"])
 
 
@@ -63,6 +65,20 @@ def _row(page: Page) -> str:
         f"<tr><td><a href='#{_anchor(page)}'>{name}</a></td><td>{html.escape(title(page.notebook))}</td>"
         f"<td class='{kind}'>{status}</td><td>{page.seconds:.1f}</td><td>{links}</td></tr>"
     )
+
+
+def _made_with(pages: Sequence[Page]) -> str:
+    """The last section: with what, and on which data, the figures were made."""
+    head = "<section id='made-with'><h2>Made with / 环境</h2><table class='contents'>"
+    rows = [
+        f"<tr><th>{html.escape(name)}</th><td>{html.escape(each)}</td></tr>" for name, each in environment().items()
+    ]
+    data = [
+        f"<tr><th>{html.escape(name)}</th><td>{html.escape(size)}</td><td><code>{digest}</code></td></tr>"
+        for digest, (name, size) in data_named(page.notebook for page in pages).items()
+    ]
+    shown = f"<h2>Data / 数据</h2><table class='contents'>{''.join(data)}</table>" if data else ""
+    return f"{head}{''.join(rows)}</table>{shown}</section>"
 
 
 def _section(page: Page) -> str:
@@ -187,6 +203,7 @@ _HEAD = """<!DOCTYPE html>
 <style>{style}</style></head><body><main>"""
 
 _STYLE = """
+:root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; margin: 0; }
 main { max-width: 62rem; margin: 0 auto; padding: 1rem; }
 section { border-top: 2px solid #bbb; margin-top: 3rem; }
@@ -205,4 +222,10 @@ details.code { margin: .4rem 0; } details.code summary { color: #888; font: 12px
 .ansi-green-fg, .ansi-green-intense-fg { color: #05630b; } .ansi-blue-fg, .ansi-blue-intense-fg { color: #0b3d91; }
 .ansi-yellow-fg, .ansi-yellow-intense-fg { color: #7a5900; } .ansi-cyan-fg, .ansi-cyan-intense-fg { color: #00626b; }
 .ansi-magenta-fg, .ansi-magenta-intense-fg { color: #7b1fa2; }
+@media (prefers-color-scheme: dark) {
+body { color: #ddd; background: #16181b; } a { color: #8ab4f8; } th, td { border-color: #3a3d42; }
+.ok { color: #7bd88f; } .failed { color: #ff8a80; } .highlight { background: #22252a; }
+.highlight, .highlight * { color: #ddd; } img { background: #fff; }
+[data-mime-type="application/vnd.jupyter.stderr"] { background: #3a2222; }
+}
 """

@@ -16,6 +16,7 @@ from typing import Any
 
 from openclaw_lab.config import RedactionConfig
 from openclaw_lab.errors import RuleError
+from openclaw_lab.files import stamp
 from openclaw_lab.messages import Message
 from openclaw_lab.redaction.candidates import Candidates
 from openclaw_lab.redaction.conversation import Conversation
@@ -65,6 +66,11 @@ def rules_of(config: RedactionConfig) -> tuple[Rule, ...]:
     return combined(rules, own)
 
 
+@functools.lru_cache(maxsize=4)
+def _same(config: RedactionConfig, rules: tuple[int, int]) -> Redactor:
+    return Redactor(config)
+
+
 class Redactor:
     """The redactor of a RedactionConfig.
 
@@ -83,6 +89,12 @@ class Redactor:
         self._candidates = BothReadings(Candidates(() if self._seed else self.rules))
         self.lag = None if self._seed or self._more else lag_of(self.rules)
         self.walls = _walls([_with_placeholder(rule) for rule in known] if not self._seed else known, bool(recognisers))
+
+    def __reduce__(self) -> Any:
+        """Sent to another process as its settings; of the same ones a process makes it once."""
+        if self._more:
+            raise TypeError("a Redactor with recognisers cannot be sent to another process")
+        return _same, (self._config, stamp(self._config.rules))
 
     @property
     def numbered(self) -> bool:

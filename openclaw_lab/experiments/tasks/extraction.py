@@ -74,6 +74,7 @@ class ExtractionTask(Task):
     section = "extraction"
     reads = ("extraction",)
     headline = ("precision", "recall", "f1", "kept_empty")
+    goal = ("f1", {})
     columns = ("precision", "recall", "f1", "unsupported", "leaked", "injected", "kept_empty", "tokens")
     metrics = (
         MetricSpec("precision", "right", "found", "memories found that the dialogue teaches", better="higher"),

@@ -49,6 +49,7 @@ class InjectionTask(Task):
     section = "injection"
     reads = ("injection",)
     headline = ("recall", "fpr", "over_defence", "precision", "f1")
+    goal = ("recall", {"fpr": 0.01})
     columns = ("recall", "fpr", "over_defence", "precision", "f1")
     metrics = (
         MetricSpec("recall", "true_alarms", "attacks", "attacks that are flagged", better="higher"),

@@ -49,9 +49,10 @@ class Redacted:
         self.secrets: list[Secrets] = [sample.label for sample in data]
         self.own = redact is not None
         self._config = replace(config, off=())
-        redactor = None if redact else _redactor(self._config)
+        redactor = None if redact else Redactor(self._config)
+        verb = redact or (redactor.redact if redactor else str)
         self._frames = {rule.id: rule.replacement for rule in redactor.rules} if redactor else {}
-        work = functools.partial(_outcomes, redact or self._config, self._frames)
+        work = functools.partial(_outcomes, verb, self._frames)
         batches = [data.samples[at : at + _BATCH] for at in range(0, len(data), _BATCH)]
         answers = [each for batch in spread(work, batches, "redact", f"× {_BATCH} texts") for each in batch]
         self._base = Variant(redactor, answers, {})
@@ -108,14 +109,7 @@ class Redacted:
                 yield number, full, judged(sample.input, sample.label, spans, self._frames)
 
 
-@functools.lru_cache(maxsize=4)
-def _redactor(config: RedactionConfig) -> Redactor:
-    """Made once a process."""
-    return Redactor(config)
-
-
-def _outcomes(redact: Redact | RedactionConfig, frames: Mapping[str, str], samples: Sequence[Sample]) -> list[Answer]:
-    verb = _redactor(redact).redact if isinstance(redact, RedactionConfig) else redact
+def _outcomes(verb: Redact, frames: Mapping[str, str], samples: Sequence[Sample]) -> list[Answer]:
     return [outcome(verb, sample.input, sample.label, frames) for sample in samples]
 
 

@@ -34,6 +34,7 @@ class RedactionTask(Task):
     section = "redaction"
     reads = ("redaction",)
     headline = ("recall", "partial", "leaked", "false_redactions", "precision")
+    goal = ("recall", {"false_redactions": 0.05})
     columns = ("recall", "partial", "leaked", "false_redactions", "precision")
     metrics = (
         MetricSpec("recall", "removed", "secrets", "labelled spans that are removed whole", better="higher"),

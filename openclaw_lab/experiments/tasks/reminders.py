@@ -46,6 +46,7 @@ class RemindersTask(Task):
     section = "reminders"
     reads = ("reminders",)
     headline = ("coverage", "late", "precision", "repeats")
+    goal = ("coverage", {"per_100_calls": 25.0})
     columns = ("reminders", "tokens", "paid_tokens", "coverage", "reached", "precision")
     metrics = (
         MetricSpec("reminders", "reminders", "sessions", "reminders in a session", "a session", proportion=False),

@@ -50,6 +50,7 @@ class RetrievalTask(Task):
     section = "knowhub"
     reads = ("knowhub", "growth")
     headline = ("recall@1", "recall@5", "mrr", "ndcg@10")
+    goal = ("mrr", {})
     metrics = (
         MetricSpec("recall@1", "recall_1", "answerable", "share of the relevant that is found first", better="higher"),
         MetricSpec(

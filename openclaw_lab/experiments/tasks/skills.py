@@ -81,6 +81,7 @@ class SkillsTask(Task):
     section = "skills"
     reads = ("skills",)
     headline = ("precision", "recall", "f1", "none_injects")
+    goal = ("f1", {})
     columns = ("precision", "recall", "f1", "top1", "none_injects", "injected", "tokens", "pair_f1")
     metrics = (
         MetricSpec("precision", "right", "picked", "picked skills that are wanted", better="higher"),
