@@ -18,12 +18,16 @@ _HOME = {
     "load_dataset": "experiments.dataset",
     "Dataset": "experiments.dataset",
     "Sample": "experiments.dataset",
+    "preview": "experiments.preview",
+    "to_label": "experiments.to_label",
+    "with_labels": "experiments.labels",
     "Task": "experiments.task",
     "Metric": "experiments.metrics",
     "evaluate": "experiments.evaluate",
     "compare": "experiments.compare",
     "gate": "experiments.gate",
     "sweep": "experiments.sweep",
+    "stream": "experiments.stream",
     "tune": "experiments.tune",
     "Range": "experiments.space",
     "When": "experiments.space",
@@ -69,9 +73,13 @@ __all__ = [
     "load_dataset",
     "load_plugins",
     "load_sessions",
+    "preview",
     "replay",
+    "stream",
     "sweep",
+    "to_label",
     "tune",
+    "with_labels",
 ]
 
 
@@ -96,11 +104,15 @@ if TYPE_CHECKING:
     from openclaw_lab.experiments.dataset import Dataset, Sample, load_dataset
     from openclaw_lab.experiments.evaluate import evaluate
     from openclaw_lab.experiments.gate import gate
+    from openclaw_lab.experiments.labels import with_labels
     from openclaw_lab.experiments.metrics import Metric
+    from openclaw_lab.experiments.preview import preview
     from openclaw_lab.experiments.space import Range, When
+    from openclaw_lab.experiments.stream import stream
     from openclaw_lab.experiments.sweep import sweep
     from openclaw_lab.experiments.table import Table
     from openclaw_lab.experiments.task import Task
+    from openclaw_lab.experiments.to_label import to_label
     from openclaw_lab.experiments.tune import tune
     from openclaw_lab.exports.openclaw import export
     from openclaw_lab.growth.memory import GrowthMemory

@@ -147,8 +147,9 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_data_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert run("data", "list") == 0
-    assert capsys.readouterr().out.split() == [
+    """Names first in each line; the rest of it stands in test_catalogue."""
+    monkeypatch.delenv("OPENCLAW_LAB_DATA", raising=False)
+    bundled = [
         "agent_tasks/mini",
         "extraction/mini",
         "injection/mini",
@@ -158,15 +159,25 @@ def test_data_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
         "sessions/mini",
         "skills/mini",
     ]
+    assert run("data", "list") == 0
+    assert names(capsys.readouterr().out, "bundled") == bundled
     (tmp_path / "more" / "injection").mkdir(parents=True)
     (tmp_path / "more" / "redaction").mkdir()
     more = [put(f"more/{name}", "x") for name in ("injection/a.jsonl.gz", "injection/b.jsonl", "redaction/c.jsonl")]
     put("more/injection/notes.txt", "x")
     monkeypatch.setenv("OPENCLAW_LAB_DATA", str(tmp_path / "more"))
     assert run("data", "list") == 0
-    assert capsys.readouterr().out.split()[8:] == [str(tmp_path / each) for each in more]
+    out = capsys.readouterr().out
+    assert names(out, "$OPENCLAW_LAB_DATA") == ["injection/a", "injection/b", "redaction/c"]
+    assert all(str(tmp_path / each) in out for each in more)
     monkeypatch.setenv("OPENCLAW_LAB_DATA", str(tmp_path / "nowhere"))
     assert run("data", "list") == 0
+
+
+def names(out: str, section: str) -> list[str]:
+    """The first word of each line below a title, up to the next empty line."""
+    _, _, rest = out.partition(f"\n{section}\n")
+    return [line.split()[0] for line in rest.partition("\n\n")[0].splitlines()]
 
 
 def test_data_show(capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,7 +87,7 @@ BAD_LINES: list[tuple[str, bytes, str]] = [
     ("label infinite", b'{"text": "a", "label": 1e999}\n', ":2 label: found inf;"),
     ("label NaN", b'{"text": "a", "label": NaN}\n', ":2: found the constant NaN, which is not JSON"),
     ("NaN elsewhere", b'{"text": "a", "label": 1, "x": -Infinity}\n', ":2: found the constant -Infinity"),
-    ("text null", jsonl(row(text=None)), ":2 text: expected a string"),
+    ("text null", jsonl(row(text=None)), ":2 text: found no value; expected a string"),
     ("text number", jsonl(row(text=5)), ":2 text: found 5; expected a string"),
     ("text list", jsonl(row(text=["a"])), ":2 text: found ['a']; expected a string"),
     ("id again", FIRST, ":2: found the id 'first' again, first at "),
@@ -136,7 +136,15 @@ BAD_FILES: list[tuple[str, str, bytes, str]] = [
     ),
     ("CSV without names", "m.csv", b"hello,1\nbye,0\n", "m.csv:2: found the fields hello, 1; expected text and label"),
     ("CSV with a name twice", "m.csv", b"text,label,text\na,1,b\n", "m.csv:1: found text, label, text; expected each"),
-    ("an array", "m.json", json.dumps([GOOD], indent=1).encode(), "m.json:1: found [; expected one JSON object a line"),
+    ("an array of numbers", "m.json", b"[1, 2]", "m.json:1: found 1; expected a list of objects, one a row"),
+    ("a cut array", "m.json", json.dumps([GOOD], indent=1).encode()[:-9], "m.json:5: found no JSON ("),
+    ("an empty array", "m.json", b"[]", "m.json: found an empty file"),
+    (
+        "an array by another name",
+        "m.jsonl",
+        json.dumps([GOOD], indent=1).encode(),
+        "m.jsonl:1: found [; expected one JSON object a line",
+    ),
     ("truncated gzip", "m.jsonl.gz", gzip.compress(FIRST * 50)[:-12], "m.jsonl.gz: found a damaged gzip file"),
     ("corrupt gzip", "m.jsonl.gz", gzip.compress(FIRST)[:12] + b"\xff" * 40, "m.jsonl.gz: found a damaged gzip file"),
     ("no Parquet", "m.parquet", b"PAR1 no", "m.parquet: found "),
@@ -187,7 +195,7 @@ def test_quotation_marks_of_a_csv(tmp_path: Path, line: str) -> None:
         ("sesions/mini", "did you mean sessions/mini?"),
         ("injection", "did you mean injection/mini?"),
         ("完全不同", "known: "),
-        ("hf:owner/name", "download it first"),
+        ("hf:owner", "expected hf:owner/name, hf:owner/name@revision or hf:owner/name:config/split"),
         ("x" * 5000, "expected the path of a file or folder"),
         ("~no-such-user-here/x.jsonl", "expected "),
         ("a\0b", "expected an existing file"),
@@ -523,7 +531,9 @@ def _written(folder: Path) -> Path:
 
 @pytest.mark.parametrize("wrong", [None, 5, [], [TALK, 3], ["injection/mini"], {"text": "a"}, b"x", TALK.messages])
 def test_what_is_no_data(wrong: object) -> None:
-    with pytest.raises(DataError, match="expected a Dataset, a name or path, or a list of Sessions"):
+    with pytest.raises(
+        DataError, match="expected a Dataset, a name or path, a DataFrame, a list of rows, or a list of Sessions"
+    ):
         as_dataset(wrong)
 
 

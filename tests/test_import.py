@@ -36,13 +36,18 @@ PUBLIC = {
     "load_dataset": "openclaw_lab.experiments.dataset",
     "load_plugins": "openclaw_lab.plugins.loader",
     "load_sessions": "openclaw_lab.transcripts",
+    "preview": "openclaw_lab.experiments.preview",
     "replay": "openclaw_lab.agent.replay",
+    "stream": "openclaw_lab.experiments.stream",
     "sweep": "openclaw_lab.experiments.sweep",
+    "to_label": "openclaw_lab.experiments.to_label",
     "tune": "openclaw_lab.experiments.tune",
+    "with_labels": "openclaw_lab.experiments.labels",
 }
 HEAVY = (
     "litellm", "pandas", "faiss", "matplotlib", "ipywidgets", "scipy", "sklearn", "numpy", "tiktoken", "rjieba",
     "pyarrow", "fastapi", "uvicorn", "httpx", "pydantic", "IPython", "jupyterlab", "tqdm", "joblib", "zstandard",
+    "huggingface_hub",
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from openclaw_lab.errors import DataError
-from openclaw_lab.experiments.reading import read_rows
+from openclaw_lab.experiments.reading import Rows, read_rows
 from openclaw_lab.growth.entry import MemoryType
 from openclaw_lab.growth.retrieve import RETRIEVED
 
@@ -68,9 +68,14 @@ def catalogue_beside(messages: Path) -> Corpus:
 def read_corpus(path: Path) -> Corpus:
     """All documents of a file; the first bad row is an error, since a text that is not there cannot be found."""
     problems: list[DataError] = []
+    return corpus_of(read_rows(path, problems), problems, str(path))
+
+
+def corpus_of(rows: Rows, problems: list[DataError], name: str) -> Corpus:
+    """All documents of rows; the first bad one, or what their reading put into `problems`, is an error."""
     documents: list[Document] = []
     row_of: dict[str, int] = {}
-    for where, row in read_rows(path, problems):
+    for where, row in rows:
         document = _document(where, row)
         if document.id in row_of:
             raise DataError(where, f"the id {document.id!r} again", "one id a row")
@@ -79,7 +84,7 @@ def read_corpus(path: Path) -> Corpus:
     if problems:
         raise problems[0]
     if not documents:
-        raise DataError(str(path), "an empty file", "one document a line")
+        raise DataError(name, "an empty file", "one document a line")
     return Corpus(tuple(documents), row_of)
 
 

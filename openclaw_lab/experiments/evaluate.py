@@ -6,7 +6,7 @@ import functools
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from openclaw_lab.experiments.cache import Cache
 from openclaw_lab.experiments.dataset import Dataset, as_dataset
 from openclaw_lab.experiments.memo import Memo
 from openclaw_lab.experiments.metrics import Measured, Metric
+from openclaw_lab.experiments.stream import Stream
 from openclaw_lab.experiments.table import Displayed, Table
 from openclaw_lab.experiments.task import Task
 from openclaw_lab.experiments.tasks import task_named
@@ -24,6 +25,8 @@ from openclaw_lab.spending import Bill
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from openclaw_lab.experiments.streamed import Streamed
 
 
 class Metrics(dict[str, Metric]):
@@ -116,17 +119,27 @@ class Results(Displayed):
         return super()._repr_html_() + "".join(f"<p>{html.escape(each)}</p>" for each in beside)
 
 
+@overload
+def evaluate(task: str | Task, data: Stream, config: LabConfig | None = None, **options: Any) -> Streamed: ...
+@overload
 def evaluate(
     task: str | Task, data: object, config: LabConfig | None = None, *, cache: object = None, **options: Any
-) -> Results:
+) -> Results: ...
+def evaluate(
+    task: str | Task, data: object, config: LabConfig | None = None, *, cache: object = None, **options: Any
+) -> Results | Streamed:
     """Measure one setting on labelled data or recorded sessions.
 
     `task` is a name or a Task; `data` a Dataset, a bundled name, a path, or a list of Sessions; `options` go to the
     task (`window=5` for "reminders"). Where a live model is asked they may be a `cassette`, limits (`budget`, `price`,
     `concurrency`, `per_minute`: see `spending.Limits`) and what goes to litellm (`api_base`, `max_tokens`, …). `cache`
     is where figures are kept for another time, and found again as long as code, data and settings are what they were:
-    "auto" (the user's cache folder), a folder, or "off".
+    "auto" (the user's cache folder), a folder, or "off". Of a `stream`, which is larger than memory, nothing is kept.
     """
+    if isinstance(data, Stream):
+        from openclaw_lab.experiments.streamed import evaluate_stream
+
+        return evaluate_stream(task_named(task, options), data, settings_of(config))
     chosen, dataset, settings = task_named(task, options), as_dataset(data), settings_of(config)
     check_fits(chosen, dataset)
     memo = Memo(chosen, dataset, Cache.at(cache))

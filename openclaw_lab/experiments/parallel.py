@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from openclaw_lab.experiments.progress import progress
+from openclaw_lab.experiments.progress import counted, progress
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -35,6 +35,18 @@ def over(number: int) -> Iterator[None]:
 
     with joblib.parallel_config(n_jobs=number):
         yield
+
+
+def spread_lazily(work: Callable[[Item], Result], items: Iterator[Item], label: str) -> Iterator[Result]:
+    """`work` of each item, in order, for items that are made one by one and are not all in memory."""
+    if workers() < 2:
+        for item in counted(items, label):
+            yield work(item)
+        return
+    import joblib
+
+    parallel = joblib.Parallel(return_as="generator", pre_dispatch="1.5*n_jobs")
+    yield from counted(parallel(joblib.delayed(work)(item) for item in items), label)
 
 
 def spread(work: Callable[[Item], Result], items: Sequence[Item], label: str, unit: str) -> Iterator[Result]:

@@ -22,6 +22,17 @@ def progress(items: Sequence[Item], label: str, unit: str) -> Iterator[Item]:
         yield from bar
 
 
+def counted(items: Iterator[Item], label: str) -> Iterator[Item]:
+    """Items of which nobody knows how many come, with a count of those that did."""
+    if _quiet():
+        yield from items
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(items, desc=label, unit=" blocks", delay=_PATIENCE, leave=False) as bar:
+        yield from bar
+
+
 def _quiet() -> bool:
     if "pytest" in sys.modules:
         return True

@@ -69,7 +69,10 @@ class Table(Displayed):
         return self
 
     def __str__(self) -> str:
-        return f"{self.title}\n{self.shown().to_string(index=False)}"
+        import pandas as pd
+
+        with pd.option_context("display.unicode.east_asian_width", True):  # Chinese takes two places a character
+            return f"{self.title}\n{self.shown().to_string(index=False)}"
 
     def shown(self) -> pd.DataFrame:
         """The table as a reader sees it: short numbers, the interval beside its value."""
