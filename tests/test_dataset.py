@@ -139,12 +139,7 @@ BAD_FILES: list[tuple[str, str, bytes, str]] = [
     ("an array of numbers", "m.json", b"[1, 2]", "m.json:1: found 1; expected a list of objects, one a row"),
     ("a cut array", "m.json", json.dumps([GOOD], indent=1).encode()[:-9], "m.json:5: found no JSON ("),
     ("an empty array", "m.json", b"[]", "m.json: found an empty file"),
-    (
-        "an array by another name",
-        "m.jsonl",
-        json.dumps([GOOD], indent=1).encode(),
-        "m.jsonl:1: found [; expected one JSON object a line",
-    ),
+    ("array in lines", "m.jsonl", json.dumps([GOOD], indent=1).encode(), "m.jsonl:1: found [; expected one JSON obj"),
     ("truncated gzip", "m.jsonl.gz", gzip.compress(FIRST * 50)[:-12], "m.jsonl.gz: found a damaged gzip file"),
     ("corrupt gzip", "m.jsonl.gz", gzip.compress(FIRST)[:12] + b"\xff" * 40, "m.jsonl.gz: found a damaged gzip file"),
     ("no Parquet", "m.parquet", b"PAR1 no", "m.parquet: found "),
@@ -531,9 +526,8 @@ def _written(folder: Path) -> Path:
 
 @pytest.mark.parametrize("wrong", [None, 5, [], [TALK, 3], ["injection/mini"], {"text": "a"}, b"x", TALK.messages])
 def test_what_is_no_data(wrong: object) -> None:
-    with pytest.raises(
-        DataError, match="expected a Dataset, a name or path, a DataFrame, a list of rows, or a list of Sessions"
-    ):
+    expected = "expected a Dataset, a name or path, a DataFrame, a list of rows, or a list of Sessions"
+    with pytest.raises(DataError, match=expected):
         as_dataset(wrong)
 
 
