@@ -16,7 +16,6 @@ from talks import HOSTS, call, called, result, said, sessions, steady, talk, tur
 import openclaw_lab as lab
 from openclaw_lab.errors import LabError, TaskError
 from openclaw_lab.experiments.dataset import Dataset, as_dataset
-from openclaw_lab.experiments.evaluate import Results
 from openclaw_lab.experiments.tasks.reminders import RemindersTask
 from openclaw_lab.messages import OPPORTUNITY_KINDS, Message, Session
 from openclaw_lab.reminders.behaviour import BAND, Behaviour
@@ -69,7 +68,7 @@ def fast(data: Dataset, config: lab.LabConfig) -> tuple[list[list[int]], list[li
         [places[prompts[owners[prompts] == number]].tolist() for number in range(len(data))]
         for prompts in task.decide(prepared, config)
     )
-    frame = Results(task, data, config, task.measure(prepared, config), prepared).frame
+    frame = lab.evaluate(task, data, config).frame
     return reminders, starts, frame["tokens"].tolist()
 
 

@@ -141,7 +141,7 @@ def compare(
     for one, other in pairs:
         _check_paired(one, results[one], other, results[other])
     kept = Cache.at(cache)
-    key = _key(results, by, seed, all_pairs) if kept.path else ""
+    key = _key(results, by, seed, all_pairs) if kept.path and set(by) <= set(_SLICES) else ""
     known = kept.get([key]) if key else {}
     if key in known:
         return _recalled(known[key])

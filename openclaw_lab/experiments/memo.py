@@ -88,7 +88,7 @@ class Memo:
 
     def of_data(self, make: Callable[[Dataset], T]) -> T:
         """What a function makes of the data alone: plain values."""
-        key = key_of(make.__name__, self.fingerprint, code_version(make.__module__)) if self.cache.path else ""
+        key = key_of(make.__name__, self.data.fingerprint, code_version(make.__module__)) if self.cache.path else ""
         known = self.cache.get([key]) if key else {}
         if key in known:
             return json.loads(known[key])  # type: ignore[no-any-return]
@@ -104,21 +104,10 @@ class Memo:
         return [*sections, *(content for value in named if (content := _content(value)))]
 
     @functools.cached_property
-    def fingerprint(self) -> str:
-        """Names everything that is known of the data, whatever it is called."""
-        digest = hashlib.sha256()
-        for sample in self.data.samples:
-            about = (sample.id, sample.input, sample.label, sample.dataset, sample.lang, sample.kind, sample.group)
-            digest.update(repr((about, sorted(sample.fields.items(), key=str))).encode("utf-8", "surrogatepass"))
-        for name, corpus in self.data.corpora.items():
-            digest.update(repr((name, corpus.documents)).encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
-
-    @functools.cached_property
     def about(self) -> list[object]:
         """The code, the task and its options, and the data."""
         module = type(self.task).__module__
-        return [code_version(module), module, type(self.task).__name__, self.task.options(), self.fingerprint]
+        return [code_version(module), module, type(self.task).__name__, self.task.options(), self.data.fingerprint]
 
     def _repeatable(self, config: LabConfig) -> bool:
         """Whether nothing but our own code, the data and plain settings are behind a figure."""

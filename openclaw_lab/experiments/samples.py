@@ -97,6 +97,17 @@ class Dataset(Sequence[Sample]):
             digest.update(repr(corpus.documents).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()[:16]
 
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Names everything that is known of the samples, whatever the data is called: what figures are kept by."""
+        digest = hashlib.sha256()
+        for sample in self.samples:
+            about = (sample.id, sample.input, sample.label, sample.dataset, sample.lang, sample.kind, sample.group)
+            digest.update(repr((about, sorted(sample.fields.items(), key=str))).encode("utf-8", "surrogatepass"))
+        for name, corpus in self.corpora.items():
+            digest.update(repr((name, corpus.documents)).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
     @property
     def frame(self) -> pd.DataFrame:
         """One row a sample, for a look at the data."""

@@ -107,14 +107,17 @@ class InjectionTask(Task):
                             f"the options {', '.join(self._options)}", _OPTIONS)  # fmt: skip
         return Detector(settings, **(self._live if settings.detector.startswith(PREFIX) else self._options))
 
-    def packed(self, prepared: Scored) -> Mapping[str, Any]:
-        """The scores; reasons hold words of the texts, and are made again when somebody asks for them."""
-        return {"scores": prepared.scores, "seconds": prepared.seconds, "problems": list(prepared.problems)}
+    def packed(self, prepared: Scored) -> Mapping[str, Any] | None:
+        """The scores; reasons hold words of the texts, and are made again when somebody asks for them.
+
+        Nothing where the detector failed on a text: what it said of that may hold words of it too.
+        """
+        return None if any(prepared.problems) else {"scores": prepared.scores, "seconds": prepared.seconds}
 
     def unpacked(self, data: Dataset, config: LabConfig, packed: Mapping[str, Any]) -> Scored:
         """The scores, with reasons when they are asked for."""
         later = Later(lambda: Detector(self._injection(config)), data)
-        return scored_of(data, packed["scores"], tuple(packed["problems"]), packed["seconds"], _traps(data), later)
+        return scored_of(data, packed["scores"], ("",) * len(data), packed["seconds"], _traps(data), later)
 
     def prepared_by(self, config: LabConfig) -> Hashable:
         """Scores depend on all settings but the threshold, which is applied later; with an own detector on none."""
