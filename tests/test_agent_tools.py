@@ -102,9 +102,9 @@ def test_substitutions_in_a_text_are_not_made(tmp_path: Path) -> None:
 
 
 def test_nothing_of_our_environment_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SECRET_TOKEN", "abc")
+    monkeypatch.setenv("SECRET_TOKEN", "not-to-be-seen")
     text = run(shell(["env"], cwd=tmp_path, env={"MINE": "1"}), command="env").text
-    assert "abc" not in text
+    assert "not-to-be-seen" not in text
     assert "MINE=1" in text
     names = {line.partition("=")[0] for line in text.splitlines()}
     assert names == {"PATH", "HOME", "LANG", "MINE", "OPENCLAW_LAB_SHELL_CALL"}
